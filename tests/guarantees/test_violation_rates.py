@@ -12,6 +12,7 @@ import pytest
 from guarantee_study import (
     CONFIDENCE,
     DRAWS,
+    METHODS,
     POPULATIONS,
     RESULTS,
     certified_threshold,
@@ -19,6 +20,10 @@ from guarantee_study import (
     wanted,
 )
 from scipy.stats import binom
+
+import credalearn as cl
+from credalearn.guarantees import certify
+from credalearn.guarantees._sequence import Sequence
 
 ALLOWED = int(binom.ppf(0.999, DRAWS, 1 - CONFIDENCE))  # 72 of 1,000
 ITEMS = [name for name, each in POPULATIONS.items() if each.size == 1]
@@ -85,3 +90,41 @@ def test_expected_share_kept_and_wrong_is_controlled(name: str) -> None:
     assert np.mean(shares) <= target + 3 * noise
     if population.levels is None:  # ties make it keep less than it may
         assert np.mean(shares) >= target - 2 / population.num_items - 3 * noise
+
+
+def test_adaptive_requests_keep_their_joint_confidence() -> None:
+    """Raise the target until 60 % is kept: all promises together are broken in 9.4 % at most."""
+    random, broken = np.random.default_rng(0), 0
+    for _ in range(400):
+        score = random.random(150)
+        wrong = random.random(150) < 0.1 + 0.1 * score  # the error up to t is 10 % + 5 % of t
+        for number, limit in enumerate((0.1, 0.12, 0.14, 0.16)):
+            items, promises = cl.ScoredItems(score, wrong), [cl.Promise(limit=limit)]
+            sequence = Sequence.of(items, promises)
+            place = sequence.search(0.05 / 2**number)
+            threshold = 0.0 if place is None else float(sequence.thresholds[place])
+            if (score <= threshold).mean() >= 0.6:
+                break
+        broken += threshold > 0 and 0.1 + 0.05 * threshold > limit
+    assert broken <= binom.ppf(0.999, 400, 0.05 * (2 - 1 / 8))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_certify_finds_the_simulated_threshold(method: str) -> None:
+    how, with_reference = METHODS[method]
+    rng = np.random.default_rng(3)
+    for name in ("independent, 150 items", "120 groups of 5"):
+        population = POPULATIONS[name]
+        for _ in range(5):
+            items = population.draw(rng)
+            reference = population.draw(rng, 2) if with_reference else None
+            if how == "betting" and items.groups is None:
+                continue
+            found = certify(
+                items.score,
+                items.wrong.astype(bool),
+                groups=items.groups,
+                method=how,
+                reference=reference,
+            )
+            assert found.threshold == certified_threshold(items, how, 0.1, reference)

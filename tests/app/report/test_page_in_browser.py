@@ -250,3 +250,48 @@ def test_a_matrix_of_twelve_classes_has_no_cut_off_column(
     wide = "return [...document.querySelectorAll('.scroll:has(.matrix)')]"
     cut = browser.execute_script(f"{wide}.map(each => each.scrollWidth - each.clientWidth)")
     assert cut == [0, 0]
+
+
+def test_policy_blocks_injected_scripts_and_requests(page: "webdriver.Chrome") -> None:
+    script = """
+        const done = arguments[arguments.length - 1];
+        const found = document.createElement('script');
+        found.textContent = 'window.ran = 1';
+        document.body.appendChild(found);
+        fetch('https://example.com/').then(() => done('left'), () => done('stopped'));
+    """
+    assert page.execute_async_script(script) == "stopped"
+    assert page.execute_script("return window.ran") is None
+    log(page, "browser")  # says that the policy was violated, as it should
+
+
+def test_page_is_complete_without_scripts(page: "webdriver.Chrome") -> None:
+    off = "Emulation.setScriptExecutionDisabled"
+    page.execute_cdp_cmd(off, {"value": True})
+    try:
+        page.refresh()
+        body = page.find_element(By.TAG_NAME, "body").text
+    finally:
+        page.execute_cdp_cmd(off, {"value": False})
+    for said in ("to a human.", "need JavaScript.", "Deferred test items by true class"):
+        assert said in body
+    for control in ("Review minutes", "Back to the chosen threshold"):
+        assert control not in body
+
+
+def test_screen_readers_get_names_and_roles(page: "webdriver.Chrome") -> None:
+    nodes = page.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    named: dict[str, list[str]] = {}
+    for node in nodes:
+        if not node.get("ignored"):
+            role = node["role"]["value"]
+            named.setdefault(role, []).append(node.get("name", {}).get("value", ""))
+    assert named["slider"] == ["Items kept, from none to all"]
+    fields = [name.strip() for name in named["spinbutton"]]
+    assert fields == ["Review minutes per item", "Items to decide"]
+    kinds = ("A line from 0", "Line chart", "Line chart", "Of 100 items", "Reliability diagram")
+    for name, kind in zip(sorted(named["image"]), kinds, strict=True):
+        assert name.startswith(kind)
+    for role in ("main", "navigation", "banner", "contentinfo"):
+        assert role in named
+    assert all(named["table"])  # every table has a caption

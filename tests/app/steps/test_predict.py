@@ -232,3 +232,17 @@ def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> No
         predict(run, pictures)
     with pytest.raises(CredalError, match=r"takes images, and .* is not a folder"):
         predict(run, run.path / "run.json")
+
+
+def test_duplicates_in_different_blocks_are_found(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 64)
+    frame = table(200)
+    frame[190, "item"] = "new-3"
+    frame.write_parquet(tmp_path / "data.parquet")
+    with pytest.raises(
+        CredalError, match=r"row 191: another item has the name of the one in row 4"
+    ):
+        predict(run, tmp_path / "data.parquet", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
