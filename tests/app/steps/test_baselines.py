@@ -1,5 +1,6 @@
 """The model next to simple rivals: where they are judged, and what is said of a useless model."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -162,9 +163,17 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     for name in ("items.csv", "new.parquet"):
         found = run.predict(tmp_path / name, decision=False).to_polars()
         assert len(found) == 240
+    run.defer(tmp_path / "items.csv", tmp_path / "tasks.json", threshold=0.0)
+    rows = [each["data"]["row"] for each in json.loads((tmp_path / "tasks.json").read_text())]
+    assert sum("size" not in row for row in rows) == 35  # JSON has no NaN
     wrong = table.with_columns(size=pl.lit("big"))
     with pytest.raises(cl.CredalError, match=r"finite numbers, or empty; 'size' is 'big' for item"):
         run.predict(wrong, decision=False)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run.export(onnx=tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    kept = json.loads(session.get_modelmeta().custom_metadata_map["encoder"])
+    assert [each["name"] for each in kept] == ["size", "noise", "site"]
 
 
 def test_finds_numbers_and_texts_that_predict_the_class() -> None:

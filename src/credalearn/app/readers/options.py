@@ -38,7 +38,7 @@ class ReaderOptions:
     weight: str | None = option(None, "Column with the weight of a vote.")
     question: str | None = option(None, "Which question, if there are several.")
     classes: tuple[str, ...] | None = option(
-        None, "A class; may be repeated, in order. Other labels are refused."
+        None, "A class; repeat for each, in order. Other labels are refused."
     )
     map: tuple[str, ...] = option(
         (), "Classes of labels, such as '-3,-2,-1=abusive 0,1=fine'; may be repeated."

@@ -159,11 +159,11 @@ def _write_label_studio(
     tasks = []
     for row in chosen.iter_rows(named=True):
         others = {name.removeprefix("data:"): row[name] for name in data if name != shown}
-        # What JSON has; others, such as dates, become text.
+        # What JSON has: a missing number is left out, and others, such as dates, become text.
         others = {
             name: value if isinstance(value, str | int | float | bool) else str(value)
             for name, value in others.items()
-            if value is not None
+            if value is not None and value == value
         }
         said = "" if row[shown] is None else str(row[shown])
         said = options.image_prefix + quote(said, safe="/") if run.takes_images else said

@@ -94,10 +94,11 @@ def export(run: Run, options: ExportOptions | None = None) -> Exported:
     program = _exported(graph, name, sample)
     guarantee, encoder = run.guarantee, clf._encoder
     encoded = None if encoder is None or encoder.is_plain else encoder
+    made = {} if encoded is None else asdict(encoded)
     kept = {
         "classes": list(run.classes),
         "features": run.facts.inputs.features if encoded is None else encoded.names,
-        "encoder": None if encoded is None else asdict(encoded),
+        "encoder": made.get("columns", made) or None,  # one entry per column of a table
         "method": run.facts.learner,
         "credalearn": __version__,
         "threshold": None if guarantee is None else guarantee.threshold,
