@@ -372,6 +372,11 @@ def test_rejects_bad_input(options: dict[str, Any], X: object, y: object, messag
         cl.CredalClassifier(**options).fit(X, y)
 
 
+def test_an_unknown_option_is_about_the_classifier() -> None:
+    with pytest.raises(TypeError, match=r"^CredalClassifier\.__init__\(\) .* 'epoch'"):
+        cl.CredalClassifier(epoch=3)
+
+
 def test_rejects_masked_values() -> None:
     X, y, second = np.arange(3.0)[:, None], np.array([0, 1, 1]), np.array([False, True, False])
     clf = classifier(epochs=1).fit(np.ma.array(X), np.ma.array(y))  # masks that hide nothing

@@ -119,3 +119,6 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self._backbone() in TABLE_BACKBONES
         tags.input_tags.string = self.encoder == "tfidf"
         return tags
+
+
+ClassifierOptions.__init__.__qualname__ = "CredalClassifier.__init__"  # in errors about a keyword
