@@ -34,6 +34,7 @@ Cells = Mapping[str, Mapping[str, BySeed]]
 METRICS: dict[str, Column] = {
     "accuracy": Column("accuracy", digits=2),
     "ece": Column("ECE", "lower", digits=2),
+    "ece_tempered": Column("ECE after one temperature", "lower", digits=2),
     "auarc": Column("AUARC by each method's own score", digits=2),
     "auarc_top_probability": Column("AUARC by 1 − top probability", digits=2),
     "error_at_80": Column("error of the most certain 80 %", "lower", digits=2),
