@@ -205,7 +205,7 @@ def test_rejects_bad_counts_and_options() -> None:
 
 
 def test_rejects_codes_and_parts_that_do_not_fit() -> None:
-    with pytest.raises(CredalError, match=r"item must lie in 0..1; row 1"):
+    with pytest.raises(CredalError, match=r"item must lie in 0..1; row 1.* To fix: count from 0"):
         halves_of_annotators([0, 2], [0, 1], [0, 0], shape=(2, 2))
     with pytest.raises(CredalError, match=r"annotator, as item, must have shape \(2,\)"):
         halves_of_annotators([0, 1], [0], [0, 0], shape=(2, 2))

@@ -154,6 +154,8 @@ def _place(name: Any, number: dict[Any, int]) -> int:
     if name is None or name == "" or (isinstance(name, float | np.floating) and np.isnan(name)):
         return -1
     if name not in number:
-        known = f"the classes are {list(number)}"
-        raise CredalError(f"a statement names the class {name!r}; {known}. To fix: add it to them.")
+        raise CredalError(
+            f"a statement names the class {name!r}; the classes are {list(number)}. To fix: correct "
+            "it, or add it to the classes."
+        )
     return number[name]

@@ -88,7 +88,7 @@ def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
     require(
         ((classes >= 0) & (classes < num_classes))[:, None],
         rule=f"{name} must lie in 0..{num_classes - 1}",
-        remedy=f"count the classes from 0, and check that there are {num_classes}",
+        remedy=f"count from 0, and check that there are {num_classes}",
         **{name: classes},
     )
     return classes
