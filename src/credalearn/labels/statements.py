@@ -155,7 +155,7 @@ def _place(name: Any, number: dict[Any, int]) -> int:
         return -1
     if name not in number:
         raise CredalError(
-            f"a statement names the class {name!r}; the classes are {list(number)}. To fix: correct "
-            "it, or add it to the classes."
+            f"a statement names the class {name!r}; the classes are {list(number)}. To fix: "
+            "correct it, or add it to the classes."
         )
     return number[name]
