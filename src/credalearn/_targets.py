@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn._checks import check_choice
+from credalearn._formats import many
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
 from credalearn.sets import CredalSet
@@ -140,7 +141,7 @@ def _as_names(names: ArrayLike) -> np.ndarray:
         )
     if len(given) < 2:
         raise CredalError(
-            f"a classifier needs two classes or more; got {given}. To fix: add items of another "
-            "class, or name all classes with classes=[...]."
+            f"a classifier needs two classes or more; got {many(len(given), 'class', 'classes')}: "
+            f"{given}. To fix: add items of another class, or name all with classes=[...]."
         )
     return np.asarray(given)
