@@ -362,7 +362,7 @@ def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None
         ({"epochs": 5, "weights": "a.pt"}, TABLE, Y, "^epochs, weights: .* name a method"),
         ({"augment": "crop"}, TABLE, Y, "^augment: such options are for networks; the default"),
         (POCC | {"augment": "crop"}, TABLE, Y, r"for images; .* shape \(2, 1\)\. To fix"),
-        ({}, TABLE, [1, 1], r"two classes or more; got \[1\]\. To fix: add items"),
+        ({}, TABLE, [1, 1], r"two classes or more; got 1 class: \[1\]\. To fix: add items"),
         ({}, TABLE, [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
         ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "same number of items; got 2 and 1"),
     ],
@@ -408,7 +408,7 @@ def test_class_names_must_fit() -> None:
             classifier().fit(TABLE, np.eye(2), classes=names)
     with pytest.raises(cl.CredalError, match=r"y has 2 classes; classes must name each"):
         classifier().fit(TABLE, np.eye(2), classes=["a", "b", "c"])
-    with pytest.raises(cl.CredalError, match=r"two classes or more; got \['a'\]"):
+    with pytest.raises(cl.CredalError, match=r"two classes or more; got 1 class: \['a'\]"):
         classifier().fit(TABLE, ["a", "b"], classes=["a"])
     with pytest.raises(cl.CredalError, match=r"the 2 classes that were learned, .* got 3"):
         cl.CredalClassifier().fit(TABLE, Y).score(TABLE, np.eye(3)[:2])
