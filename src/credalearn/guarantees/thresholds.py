@@ -178,26 +178,28 @@ def _shortfall(
 ) -> Shortfall:
     """What it would take to certify, and what can be certified instead."""
     number = round(sequence.evidence[0].number)
-
-    def share_kept(units: int | None = None, error: float | None = None) -> float | None:
-        """With so many units like these, or another max_error."""
-        rates = sequence.rates if error is None else (error,)
-        place = replace(sequence, rates=rates).search(risk, units)
-        return None if place is None else float(sequence.shares[place])
-
     firm = min(_FIRM / number, 0.5)
-    needed = least(lambda units: (share_kept(units) or 0) >= firm, number + 1)
+    needed = least(lambda units: (_share_kept(sequence, risk, units) or 0) >= firm, number + 1)
     error = coverage = independent = None
     if len(promises) == 1 and not promises[0].costs:
+
+        def share_at(step: int) -> float | None:
+            return _share_kept(replace(sequence, rates=(step / _STEPS,)), risk)
+
         first = int(promises[0].limit * _STEPS) + 1
-        step = least(lambda k: share_kept(error=k / _STEPS) is not None, first, _STEPS - 1)
+        step = least(lambda step: share_at(step) is not None, first, _STEPS - 1)
         if step is not None:
-            error, coverage = step / _STEPS, share_kept(error=step / _STEPS)
+            error, coverage = step / _STEPS, share_at(step)
     by_group = sequence.method == "betting" and number != len(items)
     if by_group:
-        sequence = Sequence.of(items, promises)
-        independent = share_kept()
+        independent = _share_kept(Sequence.of(items, promises), risk)
     return Shortfall(needed, error, coverage, by_group, independent)
+
+
+def _share_kept(sequence: Sequence, risk: float, units: int | None = None) -> float | None:
+    """Share under the largest certified threshold; with so many units like these."""
+    place = sequence.search(risk, units)
+    return None if place is None else float(sequence.shares[place])
 
 
 def _per_class(

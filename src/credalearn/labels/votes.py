@@ -92,7 +92,9 @@ VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {
 
 # They contain the distribution of independent votes with the given confidence.
 PROMISING: tuple[VoteRule, ...] = (
-    *("clopper-pearson", "clopper-pearson-intervals", "total-variation"),
+    "clopper-pearson",
+    "clopper-pearson-intervals",
+    "total-variation",
 )
 
 # An option: its default, and the rules that use it.

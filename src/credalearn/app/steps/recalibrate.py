@@ -181,7 +181,7 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
     else:
         given |= {"encoder": inputs.encoder or None, "weights": inputs.encoder_weights}
         given |= {"image_size": inputs.image_size} if inputs.image_size else {}
-        given["text"] = (options.text or inputs.texts) if inputs.kind == "texts" else ()
+        given |= {"text": options.text or inputs.texts} if inputs.kind == "texts" else {}
     return Dataset(annotations, **given)
 
 
