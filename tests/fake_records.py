@@ -11,7 +11,14 @@ from credalearn_experiments.settings.catalog import ALL_SETTINGS
 VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n")
 VOTED_METRICS = (
     *("error_at_80", "error_at_90", "human_cross_entropy", "human_error", "human_error_at_80"),
-    *("human_error_at_90", "human_coverage", "human_gap", "set_coverage_90", "set_width_90"),
+    *(
+        "ece_tempered",
+        "human_error_at_90",
+        "human_coverage",
+        "human_gap",
+        "set_coverage_90",
+        "set_width_90",
+    ),
     *("set_coverage_95", "set_width_95", "set_width_90_plain"),
 )
 
