@@ -50,7 +50,7 @@ def difference(scores: pl.DataFrame, data: str | None, pair: str, metric: str) -
     both = one.join(other, on=["data", "seed"]).with_columns(
         gap=pl.col("value") - pl.col("value_right")
     )
-    gaps = both.group_by("seed").agg(pl.col("gap").mean())["gap"].to_numpy()
+    gaps = both.group_by("seed").agg(pl.col("gap").mean()).sort("seed")["gap"].to_numpy()
     if len(gaps) < 2:
         return None
     error = gaps.std(ddof=1) / len(gaps) ** 0.5
@@ -109,7 +109,7 @@ def _table(
             return difference(scores, data, name, asked)
         own = scores.filter(pl.col("learner") == name, pl.col("metric") == asked)
         own = own if data is None else own.filter(pl.col("data") == data)
-        values = own.group_by("seed").agg(pl.col("value").mean())["value"].to_numpy()
+        values = own.group_by("seed").agg(pl.col("value").mean()).sort("seed")["value"].to_numpy()
         return (float(values.mean()), float(values.std())) if len(values) else None
 
     rows = {name: {each.name: value(name, each.name) for each in columns} for name in names}
