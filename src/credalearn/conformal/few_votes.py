@@ -20,7 +20,7 @@ from torch import Tensor
 _CONCENTRATIONS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _EXPONENTS = (0.5, 1.0, 2.0, 4.0)
 _FLOOR = 0.001
-_STEPS = 400  # of expectation maximization: the log-likelihood then moves by less than 1e-5
+_STEPS = 400  # of expectation maximization
 _DRAWS = 30  # per item
 
 
