@@ -8,6 +8,7 @@ import json
 import random
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,14 @@ from credalearn.app.steps.inspect import consensus, inspect
 from credalearn.errors import CredalError
 from credalearn_experiments.log import read_log
 from credalearn_experiments.records import Record, read_records, write_record
+from credalearn_experiments.runs import Run as TrainedRun
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import Store, read_predictions
 from damage import DAMAGE, changed, harmless
 from fake_run import add_sets
 from small_run import make_run
 
+_TRAINED = TrainedRun(replace(ALL_SETTINGS["lidc-votes-all-relax"], name="s"), "pocc", 1)
 RUN_FILES = (
     *("run.json", "guarantee.json", "sets.json", "model/model.safetensors"),
     *("annotations.parquet", "items.parquet", "predictions.parquet"),
@@ -133,8 +136,8 @@ class ChangedRun:
 def read_changed_result(seed: int, folder: Path) -> None:
     """Read the files of the experiments' store after a change of one of them."""
     dice = random.Random(seed)
-    record = Record(setting="s", method="m", seed=1, metrics={"accuracy": 0.5}, seconds=1.0)
-    place = folder / "s" / "m" / "seed-1"
+    record = Record(setting="s", method="pocc", seed=1, metrics={"accuracy": 0.5}, seconds=1.0)
+    place = folder / "s" / "pocc" / "seed-1"
     write_record(place / "metrics.json", record)
     tensors = {f"test.{name}": torch.full((2, 2), 0.5) for name in ("probs", "lower", "upper")}
     write_tensors(place / "predictions.safetensors", tensors)
@@ -144,5 +147,5 @@ def read_changed_result(seed: int, folder: Path) -> None:
     path.write_bytes(dice.choice(DAMAGE)(path.read_bytes(), dice))
     assert len(read_log(place / "log.jsonl")) <= 6
     assert len(read_records(folder).records) + len(read_records(folder).damaged) == 1
-    Store(folder).runs(ALL_SETTINGS["lidc-votes-all-relax"])
-    one_message(lambda: read_predictions(folder, "s", "m", 1), about=None)
+    one_message(lambda: Store(folder).state(_TRAINED), about=None)
+    one_message(lambda: read_predictions(folder, "s", "pocc", 1), about=None)

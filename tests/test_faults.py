@@ -106,7 +106,7 @@ FAULTS = {
     ),
     "Clopper–Pearson forgets the number of classes": Fault(
         "labels/votes.py",
-        "level = (1 - votes.confidence) / votes.num_classes",
+        "level = (1 - votes.confidence) / votes.counts.shape[1]",
         "level = 1 - votes.confidence",
         "labels/test_labels.py::test_clopper_pearson_limits_invert_the_binomial_tail",
     ),

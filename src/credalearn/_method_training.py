@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from credalearn._folds import make_folds
+from credalearn._folds import Rows, make_folds
 from credalearn._targets import truth_of
 from credalearn.errors import CredalError, TrainingError
 from credalearn.methods import METHODS, Method, Model
@@ -90,8 +90,7 @@ class MethodTraining:
     def _fit_taught(self, inputs: Tensor, labels: CredalSet, groups: np.ndarray | None) -> Trained:
         """A student of softmax networks that the same backbone, recipe and data make."""
         method, state, teachers = self.method, self.recipe.random_state, []
-        right = truth_of(labels, None, np.arange(labels.num_classes))
-        folds = make_folds(right, groups, random_state=state, count=ENSEMBLE_SIZE)
+        folds = teaching_folds(labels, groups, random_state=state)
         for number in range(ENSEMBLE_SIZE):
             teacher = replace(
                 self,
@@ -100,29 +99,15 @@ class MethodTraining:
                 checkpoint=self.beside(f"teacher-{number}"),
                 progress=None if self.progress is None else "softmax",
             )
-            left_out = number if method.teachers == "cross-fitted" else -1
-            rows = np.flatnonzero(folds != left_out)
+            rows = np.flatnonzero((folds != number) | (method.teachers != "cross-fitted"))
             teachers.append(teacher.fit(inputs[rows], labels[rows])[0])
-
-        def say(items: Tensor) -> Tensor:
-            return torch.stack([each.predict(items).probs for each in teachers], 1)
-
-        probs = say(inputs)
-        taught = taught_labels(probs)
-        training = self._training(0, inputs, taught)
+        training = self._training(0, inputs, taught_labels(probs := said(teachers, inputs)))
         if self.augment != "none":
-            teach = lambda new: taught_labels(say(new)).to(self.device)  # noqa: E731
+            teach = lambda new: taught_labels(said(teachers, new)).to(self.device)  # noqa: E731
             training = replace(training, teach=teach)
         losses = self._run(training, 0)
-        model = Model(method, (training.network,), stretch(1.0), state)
-        predict = partial(method.predictions, model.outputs(inputs))
-        if method.teachers == "ensemble":
-            return replace(model, state=as_wide_as(predict, taught)), losses
-        # Around what the one teacher says that did not see the item: it errs as for new items.
-        box, unseen = predict(model.state), probs[torch.arange(len(folds)), torch.from_numpy(folds)]
-        ends = unseen[:, None] + torch.stack([box.lower, box.upper], 1) - box.probs[:, None]
-        widened = narrowest(lambda state: stretched(unseen, ends, state), labels.reference)
-        return replace(model, state=widened), losses
+        student = Model(method, (training.network,), stretch(1.0), state)
+        return widened(student, inputs, labels, probs, folds), losses
 
     def _training(self, number: int, inputs: Tensor, labels: CredalSet) -> Training:
         """The training of member ``number``, whose random_state is the recipe's plus that."""
@@ -152,3 +137,25 @@ class MethodTraining:
         if isinstance(end, TrainingError):
             raise end
         return end
+
+
+def teaching_folds(labels: CredalSet, groups: np.ndarray | None, *, random_state: int) -> Rows:
+    """For each item the number of the teacher that does not see it, if they are cross-fitted."""
+    right = truth_of(labels, None, np.arange(labels.num_classes))
+    return make_folds(right, groups, random_state=random_state, count=ENSEMBLE_SIZE)
+
+
+def said(teachers: Sequence[Model], items: Tensor) -> Tensor:
+    """What M teachers say of items, shape (N, M, K)."""
+    return torch.stack([each.predict(items).probs for each in teachers], 1)
+
+
+def widened(model: Model, inputs: Tensor, labels: CredalSet, probs: Tensor, folds: Rows) -> Model:
+    """A student with the factor of its boxes, given what its teachers said of the items."""
+    predict = partial(model.method.predictions, model.outputs(inputs))
+    if model.method.teachers == "ensemble":
+        return replace(model, state=as_wide_as(predict, taught_labels(probs)))
+    # Around what the one teacher says that did not see the item: it errs as for new items.
+    box, unseen = predict(stretch(1.0)), probs[torch.arange(len(folds)), torch.from_numpy(folds)]
+    ends = unseen[:, None] + torch.stack([box.lower, box.upper], 1) - box.probs[:, None]
+    return replace(model, state=narrowest(partial(stretched, unseen, ends), labels.reference))

@@ -66,9 +66,6 @@ class Choice:
         return f"a linear model with penalty {self.penalty:.1g}"
 
 
-_Found = tuple[Choice, Model, CredalPredictions]  # the predictions are out of fold
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Selected:
     """The model that was chosen, and its predictions for the training items."""
@@ -97,10 +94,9 @@ def select(
     def work(tell: Report) -> Selected:
         path = linear_path(items, folds, items.labels.reference, tell)
         search = Search(items, folds, method, random_state, device, tell)
-        choose = _better if method.teachers is None else _taught
-        choice, model, found = choose(search, path)
-        choice = replace(choice, log_likelihood=-items.cost(found.probs))
-        return Selected(choice, model, folds, found)
+        found = (_better if method.teachers is None else _taught)(search, path)
+        likelihood = -items.cost(found.out_of_fold.probs)
+        return replace(found, choice=replace(found.choice, log_likelihood=likelihood))
 
     return _with_threads(items, report, work)
 
@@ -178,7 +174,7 @@ def _last_fit(items: Items, path: LinearPath) -> tuple[LinearProblem, Tensor]:
     return problem, problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
 
 
-def _better(search: Search, path: LinearPath) -> _Found:
+def _better(search: Search, path: LinearPath) -> Selected:
     """The linear model, or the network where it is better."""
     items, folds = search.items, search.folds
     search.report("linear model: pessimistic and optimistic heads", 0.6)
@@ -189,17 +185,20 @@ def _better(search: Search, path: LinearPath) -> _Found:
     found, tried = out_of_fold(models, path.inputs, folds), path.tried
     if may_be_network(search):
         tried += 1
-        network = better_network(search, found.probs)
-        if network is not None:
-            return Choice(backbone="mlp", epochs=network[0], candidates=tried), *network[1:]
+        better = better_network(search, found.probs)
+        if better is not None:
+            epochs, model, found = better
+            choice = Choice(backbone="mlp", epochs=epochs, candidates=tried)
+            return Selected(choice, model, folds, found)
     search.report("linear model: fit on all items", 0.95)
     problem, center = _last_fit(items, path)
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), SELECTED_METHOD, random_state=search.random_state)
-    return Choice(backbone="linear", penalty=path.penalty, candidates=tried), model, found
+    choice = Choice(backbone="linear", penalty=path.penalty, candidates=tried)
+    return Selected(choice, model, folds, found)
 
 
-def _taught(search: Search, path: LinearPath) -> _Found:
+def _taught(search: Search, path: LinearPath) -> Selected:
     """A linear model that learns how far the models of the folds disagree, with their penalty."""
     items, folds, method = search.items, search.folds, search.method
     search.report("linear model: bounds of the fold models", 0.6)
@@ -222,4 +221,4 @@ def _taught(search: Search, path: LinearPath) -> _Found:
     network = problem.network(fit(problem, taught, path.penalty, center))
     model = Model(method, (network,), state, search.random_state)
     choice = Choice(backbone="linear", penalty=path.penalty, candidates=path.tried)
-    return choice, model, predict(state)
+    return Selected(choice, model, folds, predict(state))

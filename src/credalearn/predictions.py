@@ -206,7 +206,6 @@ class CredalPredictions:
             self.lower,
             self.upper,
             self.probs,
-            vertices=self.vertices,
             coverage=coverage,
             distance=distance,
             scale=scale,
@@ -233,8 +232,7 @@ class CredalPredictions:
         For predictions that :meth:`conformalize` has not widened yet; ``observed``, ``inflation``
         and ``strata`` as there and in :meth:`inflation`.
         """
-        sets = (self.lower, self.upper, self.probs)
-        return inflation.covers(observed, *sets, vertices=self.vertices, strata=strata)
+        return inflation.covers(observed, self.lower, self.upper, self.probs, strata=strata)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same predictions on another device or in another dtype, as ``torch.Tensor.to``."""

@@ -55,7 +55,7 @@ def test_calibration_items_are_covered_to_the_last_bit(
         return  # refused
     found = pred.inflation(votes, coverage=coverage, distance=distance, scale=scale)
     wanted = min(rank(len(pred), coverage), len(pred))
-    inside = found.covers(votes, pred.lower, pred.upper, pred.probs, vertices=pred.vertices)
+    inside = pred.covers(votes, found)
     assert int(inside.sum()) >= wanted
     wide = pred.conformalize(found)
     shares = votes / votes.sum(1, keepdim=True)
@@ -95,10 +95,7 @@ def mean_coverage(
     for first in range(0, len(pred), old + new):
         some, others = slice(first, first + old), slice(first + old, first + old + new)
         inflation = calibrated(pred[some], said[some], coverage=0.9, distance=distance, scale=scale)
-        rest = pred[others]
-        sets = (rest.lower, rest.upper, rest.probs)
-        held = inflation.covers(said[others], *sets, vertices=rest.vertices)
-        found.append(held.double().mean())
+        found.append(pred[others].covers(said[others], inflation).double().mean())
     shares = torch.stack(found)
     return float(shares.mean()), float(shares.std() / math.sqrt(draws))
 

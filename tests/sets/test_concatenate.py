@@ -1,6 +1,5 @@
 """Joined batches: every set, its reference and its kind survive; NumPy cannot drop them unseen."""
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -47,28 +46,16 @@ def test_a_soft_label_on_one_side_only_is_kept() -> None:
     assert cl.concatenate([without, without]).soft is None
 
 
-@pytest.mark.parametrize(("first", "second"), list(combinations(KINDS, 2)))
-@pytest.mark.parametrize("num_classes", [2, 3, 4])
-def test_different_kinds_become_boxes_where_they_are_boxes(
-    first: str, second: str, num_classes: int, generator: torch.Generator
-) -> None:
-    parts = [KINDS[kind](40, num_classes, generator) for kind in (first, second)]
-    boxes = {"mean intervals": 3, "vertices": 2, "balls": 3, "possibilities": 3}
-    if num_classes <= min(boxes.get(kind, 99) for kind in (first, second)):
-        joined = cl.concatenate(parts)
-        assert type(joined) is cl.Intervals
-        check_alike(joined, parts, generator)
-    else:
-        with pytest.raises(cl.CredalError, match=r"no kind in common: .* is not a box"):
-            cl.concatenate(parts)
-
-
-def test_rejects_sets_over_other_classes() -> None:
+def test_rejects_sets_over_other_classes_or_of_other_kinds() -> None:
     sets = cl.from_votes([[1, 3]])
     bad: list[tuple[Any, str]] = [
         ([], "one or more credal sets"),
         ([sets, np.eye(2)], "one or more credal sets"),
         ([sets, cl.from_votes([[1, 3, 0]])], r"got \[2, 3\] classes"),
+        (
+            [sets, cl.from_votes([[1, 3]], rule="hull"), sets],
+            r"of one kind; got LowerBounds and Intervals\. To fix: make all labels with one rule",
+        ),
     ]
     for parts, message in bad:
         with pytest.raises(cl.CredalError, match=message):

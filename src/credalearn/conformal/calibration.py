@@ -4,7 +4,7 @@ A scale is a function of the chosen distribution alone, above 0, of shape (N, 1)
 coverage of the votes of CIFAR-10H, softmax's mean width is .45 unscaled, .13 by ``"binomial"`` and
 .11 by ``"relative-variance"`` (``benchmarks/conformal_scales.py``).
 
-Shapes: N items, V vertices, K classes.
+Shapes: N items, K classes.
 """
 
 import math
@@ -15,12 +15,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.conformal.distance import (
-    as_shares,
-    box_distance,
-    kullback_leibler,
-    total_variation,
-)
+from credalearn.conformal.distance import BALLS, as_shares, box_distance
 from credalearn.conformal.few_votes import plausible_distributions
 from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, rank_of
 from credalearn.errors import CredalError
@@ -83,7 +78,6 @@ def calibrate(
     upper: Tensor,
     probs: Tensor,
     *,
-    vertices: Tensor | None = None,
     coverage: float = 0.9,
     distance: Distance = "box",
     scale: Scale = "relative-variance",
@@ -116,10 +110,7 @@ def calibrate(
         if distance == "box":
             signed = scale == "stretched"
             return box_distance(shares, low - stretch, high + stretch, factor, signed=signed)
-        if distance == "kullback-leibler":
-            return kullback_leibler(shares, inside) / factor[:, 0]
-        points = None if vertices is None else vertices.detach().double()
-        return total_variation(shares, low, high, vertices=points) / factor[:, 0]
+        return BALLS[distance](shares, inside) / factor[:, 0]
 
     off = torch.stack([nonconformity(each) for each in observations])
     if strata is None:

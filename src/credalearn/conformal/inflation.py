@@ -1,6 +1,6 @@
 """Split-conformal inflation: by how much predicted sets are widened, and what that promises.
 
-Shapes: N items, V vertices, K classes.
+Shapes: N items, K classes.
 """
 
 import json
@@ -23,8 +23,8 @@ Distance = Literal["box", "total-variation", "kullback-leibler"]
 Scale = Literal["relative-variance", "binomial", "stretched", "top-probability", "none"]
 Target = Literal["votes", "distribution"]
 
-# Every set is wider by this, so that rounding never loses the item that the radius comes from:
-# linear programs end within 1e-7, and in float32 a probability is off by up to 3e-8.
+# Every set is wider by this, so that rounding never loses the item that the radius comes from: in
+# float32 a probability is off by up to 3e-8.
 _SLACK = 1e-7
 
 
@@ -87,11 +87,11 @@ class Inflation:
         radius: In units of the scale; infinite where the items are too few, and then every set is
             the set of all distributions.
         distance: ``"box"``: the set becomes the box [lower − r·s, upper + r·s].
-            ``"total-variation"``: it becomes all distributions within r·s of it in total variation,
-            where a scale with one number per class counts as half its sum.
-            ``"kullback-leibler"``: all q with :math:`\mathrm{KL}(q \| p) \le r s`, where p is
-            ``probs``, whatever the predicted set is. Around a single distribution and without a
-            scale, both are conformal credal sets (Javanmardi, Stutz and Hüllermeier, 2024).
+            ``"total-variation"`` and ``"kullback-leibler"``: the ball of all q with
+            :math:`\frac12\sum_k |q_k - p_k| \le r s` or :math:`\mathrm{KL}(q \| p) \le r s` around
+            p, the predicted ``probs``, whatever the predicted set is; a scale with one number per
+            class counts as half its sum. Without a scale these are conformal credal sets
+            (Javanmardi, Stutz and Hüllermeier, 2024).
         scale: How much an item is widened compared with the others: ``"relative-variance"`` gives
             the narrowest intervals with many classes, ``"binomial"`` with few classes and much
             disagreement; ``"stretched"`` first moves each bound by √(p(1 − p)) and then all alike,
@@ -202,8 +202,8 @@ class Inflation:
     ) -> tuple["Tensor", "Tensor"]:
         """The reachable bounds of the widened sets, both of shape (N, K); ``probs`` stays inside.
 
-        For total variation these are the bounds of the box around the neighborhood; :meth:`covers`
-        is about the neighborhood itself. Arguments as for :meth:`covers`.
+        For a ball these are the bounds of the box around it; :meth:`covers` is about the ball
+        itself. Arguments as for :meth:`covers`.
         """
         from credalearn.sets import Intervals
 
@@ -220,26 +220,21 @@ class Inflation:
         upper: "Tensor",
         probs: "Tensor",
         *,
-        vertices: "Tensor | None" = None,
         strata: Sequence[str] | None = None,
     ) -> "Tensor":
         """Whether each item's observed distribution lies in its widened set, shape (N,), bool.
 
-        ``observed`` are votes or shares by class, (N, K); ``lower``, ``upper``, ``probs`` and
-        ``vertices`` (N, V, K), which only total variation uses, are the predictions; ``strata`` the
-        stratum of each item, N names, where there are strata.
+        ``observed`` are votes or shares by class, (N, K); ``lower``, ``upper`` and ``probs`` the
+        predictions; ``strata`` the stratum of each item, N names, where there are strata.
         """
-        from credalearn.conformal.distance import as_shares, kullback_leibler, total_variation
+        from credalearn.conformal.distance import BALLS, as_shares
 
         shares = as_shares(observed, lower)
         if self.distance == "box":
             low, high = self._box(lower, upper, probs, strata)
             return ((shares >= low) & (shares <= high)).all(1)
-        if self.distance == "kullback-leibler":
-            return kullback_leibler(shares, probs.double()) <= self._room(probs, strata)[:, 0]
-        points = None if vertices is None else vertices.double()
-        off = total_variation(shares, lower.double(), upper.double(), vertices=points)
-        return off <= self._room(probs, strata)[:, 0]
+        far = BALLS[self.distance](shares, probs.double())
+        return far <= self._room(probs, strata)[:, 0]
 
     def to_json(self) -> str:
         """The inflation as JSON, with its sentence for readers; an infinite radius is null."""
@@ -274,10 +269,12 @@ class Inflation:
         from credalearn.conformal.calibration import stretch_of
         from credalearn.conformal.distance import kullback_leibler_bounds
 
-        inside = probs.double()
+        inside, room = probs.double(), self._room(probs, strata)
         if self.distance == "kullback-leibler":
-            return kullback_leibler_bounds(inside, self._room(probs, strata))
-        room = stretch_of(inside, self.scale) + self._room(probs, strata)
+            return kullback_leibler_bounds(inside, room)
+        if self.distance == "total-variation":
+            return inside - room, inside + room
+        room = stretch_of(inside, self.scale) + room
         return (lower.double() - room).minimum(inside), (upper.double() + room).maximum(inside)
 
     def _room(self, probs: "Tensor", strata: Sequence[str] | None) -> "Tensor":

@@ -42,30 +42,25 @@ class Tally:
     s: float  # strength of the imprecise Dirichlet model
     confidence: float  # of the rules with a guarantee
 
-    @property
-    def num_classes(self) -> int:
-        """Number of classes K."""
-        return self.counts.shape[1]
-
     def at_least(self, lower: Tensor) -> LowerBounds:
         """Lower bounds (N, K) of items with votes; all distributions for the others."""
         return LowerBounds(torch.where(self.total > 0, lower, 0), soft=self.shares)
 
 
 def _clopper_pearson(votes: Tally) -> LowerBounds:
-    level = (1 - votes.confidence) / votes.num_classes
+    level = (1 - votes.confidence) / votes.counts.shape[1]
     return LowerBounds(lower_limits(votes.counts, votes.total, level=level), soft=votes.shares)
 
 
 def _clopper_pearson_intervals(votes: Tally) -> Intervals:
-    level = (1 - votes.confidence) / (2 * votes.num_classes)
+    level = (1 - votes.confidence) / (2 * votes.counts.shape[1])
     lower = lower_limits(votes.counts, votes.total, level=level)
     upper = 1 - lower_limits(votes.total - votes.counts, votes.total, level=level)
     return Intervals(lower, upper, soft=votes.shares)
 
 
 def _total_variation(votes: Tally) -> TotalVariationBall:
-    total, num_classes = votes.total[:, 0], votes.num_classes
+    total, num_classes = votes.total[:, 0], votes.counts.shape[1]
     if num_classes == 1:
         return TotalVariationBall(votes.shares, torch.zeros_like(total))
     events = num_classes * math.log(2) + math.log1p(-(2.0 ** (1 - num_classes)))  # log(2^K − 2)
@@ -97,17 +92,8 @@ PROMISING: tuple[VoteRule, ...] = (
     "total-variation",
 )
 
-# An option: its default, and the rules that use it.
-OPTIONS: dict[str, tuple[float, tuple[VoteRule, ...]]] = {
-    "s": (1.0, ("idm",)),
-    "confidence": (0.95, PROMISING),
-}
-
-
-def options_of(rule: VoteRule, *, s: float, confidence: float) -> dict[str, float]:
-    """Those of the two options that the rule uses."""
-    given = {"s": s, "confidence": confidence}
-    return {name: value for name, value in given.items() if rule in OPTIONS[name][1]}
+USING: dict[str, tuple[VoteRule, ...]] = {"s": ("idm",), "confidence": PROMISING}
+"""The rules that use an option."""
 
 
 def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
@@ -115,12 +101,11 @@ def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
     check_choice(rule, VOTE_RULES, name="rule")
     check_number(s, name="s", above=0)
     check_number(confidence, name="confidence", above=0, below=1)
-    for name, value in (("s", s), ("confidence", confidence)):
-        default, rules = OPTIONS[name]
-        if rule not in rules and value != default:
+    for name, value, default in (("s", s, 1.0), ("confidence", confidence, 0.95)):
+        if rule not in USING[name] and value != default:
             raise CredalError(
                 f"the rule {rule!r} does not use {name}; got {name}={value!r}. To fix: leave it "
-                f"out, or use the rule {' or '.join(map(repr, rules))}."
+                f"out, or use the rule {' or '.join(map(repr, USING[name]))}."
             )
 
 

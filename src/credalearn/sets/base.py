@@ -1,13 +1,15 @@
 """What every batch of credal sets can do, written once.
 
-Shapes: N items, K classes.
+Shapes: N items, V vertices, K classes.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Self, final
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
@@ -186,3 +188,45 @@ class CredalSet(ABC):
                 f"got {tuple(rows.shape)}."
             )
         return (rows if rows.is_floating_point() else rows.to(self.lower)).expand_as(self.lower)
+
+
+def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
+    """Several batches of one kind of credal set as one, in order; each ``reference`` is kept.
+
+    Example:
+        >>> import credalearn as cl
+        >>> monday, friday = cl.from_votes([[1, 3]]), cl.from_votes([[2, 0], [1, 1]])
+        >>> cl.concatenate([monday, friday])
+        LowerBounds(3 sets, 2 classes, float32 on cpu)
+    """
+    batches = list(sets)
+    if not batches or not all(isinstance(each, CredalSet) for each in batches):
+        raise CredalError("concatenate takes a list of one or more credal sets.")
+    counts = list(dict.fromkeys(each.num_classes for each in batches))
+    if len(counts) > 1:
+        raise CredalError(f"the sets must be over the same classes; got {counts} classes.")
+    kinds = list(dict.fromkeys(type(each).__name__ for each in batches))
+    if len(kinds) > 1:
+        raise CredalError(
+            f"the sets must be of one kind; got {' and '.join(kinds)}. To fix: make all labels "
+            "with one rule."
+        )
+    with_soft = any(each.soft is not None for each in batches)
+    soft = torch.cat([each.reference for each in batches]) if with_soft else None
+    joined: CredalSet = object.__new__(type(batches[0]))  # of sets that are checked already
+    for name in (each.name for each in fields(joined) if each.name != "soft"):
+        parts = [getattr(batch, name) for batch in batches]
+        parts = parts if name in ("lower", "upper") else _as_many(parts, name)
+        joined._keep(**{name: torch.cat(parts)})
+    joined._keep(soft=soft)
+    return joined
+
+
+def _as_many(parts: list[Tensor], name: str) -> list[Tensor]:
+    """Parts (N, V, …) of one V, with points or people added that change neither set nor center."""
+    most = max(part.shape[1] for part in parts) if parts[0].ndim > 1 else 0
+    for place, part in enumerate(parts):
+        if part.ndim > 1 and part.shape[1] < most:
+            more = part.mean(1, keepdim=True) if name == "points" else 0 * part[:, :1]
+            parts[place] = torch.cat([part, more.repeat_interleave(most - part.shape[1], 1)], 1)
+    return parts

@@ -3,7 +3,6 @@
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.coverage import RuleCoverage, coverage_of_rules
 from credalearn.theory.generalization import (
-    BoundTerm,
     GeneralizationBound,
     bound_of_model,
     generalization_bound,
@@ -14,7 +13,6 @@ from credalearn.theory.least_objective import least_objective
 from credalearn.theory.risk import RiskProfile, risk_profile
 
 __all__ = [
-    "BoundTerm",
     "GeneralizationBound",
     "Half",
     "RiskProfile",

@@ -74,23 +74,17 @@ def can_reject(
         >>> can_reject([4, 6], [[0.5, 0.0], [0.5, 0.0]], [[1.0, 0.5], [1.0, 0.5]])
         tensor([False,  True])
     """
-    low, high = _bounds(lower, upper)
+    fewest = votes_to_reject(lower, upper, level=level)
     given = as_tensor(num_votes, name="num_votes")
-    require_shape(given, low.shape[:1], name="num_votes")
-    total = as_votes(given[:, None], name="num_votes").cpu().numpy()
-    at_lower, at_upper = _levels(low, high, level)
-    all_of_them = np.broadcast_to(total, low.shape)
-    # The outcomes farthest from the bounds: nobody for the class, and everybody.
-    nobody = _at_most(np.zeros_like(low), all_of_them, low) < at_lower
-    everybody = _at_least(all_of_them, all_of_them, high) < at_upper
-    return torch.from_numpy(((nobody | everybody) & (total > 0)).any(1))
+    require_shape(given, fewest.shape, name="num_votes")
+    return as_votes(given[:, None], name="num_votes").cpu()[:, 0] >= fewest
 
 
 def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) -> Tensor:
     r"""The smallest number of votes that can reject the set, float64 (N,); inf where none can.
 
-    The least m with :math:`(1 - \ell_k)^m < \alpha` or :math:`u_k^m < \alpha` for some class;
-    arguments and α as in :func:`consistent`.
+    The least m with :math:`(1 - \ell_k)^m < \alpha` or :math:`u_k^m < \alpha` for some class: if
+    nobody votes for it, or everybody. Arguments and α as in :func:`consistent`.
 
     Example:
         >>> votes_to_reject([[0.5, 0.0], [0.0, 0.0]], [[1.0, 0.5], [1.0, 1.0]])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
-from credalearn.labels.votes import options_of
+from credalearn.labels.votes import USING
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.halves import Half
 
@@ -109,7 +109,8 @@ def coverage_of_rules(
     for half in halves:
         distinct, place = _distinct(half)
         for rule in rules:
-            options = options_of(rule, s=s, confidence=confidence)
+            given = (("s", s), ("confidence", confidence))
+            options = {name: value for name, value in given if rule in USING[name]}
             values = np.full((len(half.used), len(_VALUES)), np.nan)
             values[half.used] = _compare(distinct, rule, level, options)[place]
             found[rule].append(values)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import torch
@@ -27,33 +27,6 @@ from credalearn.theory.least_objective import least_objective
 if TYPE_CHECKING:
     from credalearn.classifier import CredalClassifier
 
-Basis = Literal["measured", "assumed", "estimated"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BoundTerm:
-    """One of the four terms of the bound, in nats.
-
-    Args:
-        name: Name of the term.
-        value: 0 or more.
-        formula: The paper's expression.
-        basis: ``"measured"`` on the training items; ``"assumed"``: measured there and assumed for
-            all items and networks; ``"estimated"``: a simplification may make it too small.
-        source: Where its numbers come from.
-
-    Example:
-        >>> BoundTerm("optimization", 0.05, "η", "measured", "the training loss").value
-        0.05
-    """
-
-    name: str
-    value: float
-    formula: str
-    basis: Basis
-    source: str
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +41,12 @@ class GeneralizationBound:
     Made by :func:`~credalearn.theory.generalization_bound`.
 
     Args:
-        complexity: 4 times the Rademacher complexity of the objective.
-        sampling: Term for the finite number of items.
-        optimization: η, the training objective less the least one.
-        imprecision: L times the mean total-variation diameter of the labels.
+        complexity: 4 times the Rademacher complexity of the objective, in nats, as are the next
+            three; estimated, from the last layer alone.
+        sampling: Term for the finite number of items; B is assumed for all items.
+        optimization: η, the training objective less the least one; measured.
+        imprecision: L times the mean total-variation diameter of the labels, both assumed for all
+            items.
         items: n.
         num_classes: K.
         confidence: 1 − δ.
@@ -87,10 +62,10 @@ class GeneralizationBound:
         The bound is informative: 0.53 nats is below log K = 0.69, the risk of a uniform guess.
     """
 
-    complexity: BoundTerm
-    sampling: BoundTerm
-    optimization: BoundTerm
-    imprecision: BoundTerm
+    complexity: float
+    sampling: float
+    optimization: float
+    imprecision: float
     items: int
     num_classes: int
     confidence: float
@@ -99,14 +74,9 @@ class GeneralizationBound:
     mean_diameter: float
 
     @property
-    def terms(self) -> tuple[BoundTerm, ...]:
-        """The four, in the order of the formula."""
-        return self.complexity, self.sampling, self.optimization, self.imprecision
-
-    @property
     def total(self) -> float:
         """The right-hand side, in nats."""
-        return sum(term.value for term in self.terms)
+        return self.complexity + self.sampling + self.optimization + self.imprecision
 
     @property
     def vacuous(self) -> bool:
@@ -117,10 +87,10 @@ class GeneralizationBound:
     def items_needed(self) -> int | None:
         """Items from which on it is not vacuous, all else equal; None if no number is enough."""
         # The first two terms fall as 1/√n, the other two do not.
-        room = math.log(self.num_classes) - self.optimization.value - self.imprecision.value
+        room = math.log(self.num_classes) - self.optimization - self.imprecision
         if room <= 0:
             return None
-        share = (self.complexity.value + self.sampling.value) / room
+        share = (self.complexity + self.sampling) / room
         return math.floor(self.items * share**2) + 1
 
     @property
@@ -133,7 +103,7 @@ class GeneralizationBound:
         if self.items_needed is not None:
             count = int(float(f"{self.items_needed:.2g}"))  # an extrapolation has no more digits
             return f"{text}It would take about {count:,} items like these."
-        fixed = self.optimization.value + self.imprecision.value
+        fixed = self.optimization + self.imprecision
         return (
             f"{text}More items would not help: the last two terms, {fixed:.2f}, do not fall with "
             "n. To fix: use more precise labels, or a network whose logits range less."
@@ -219,8 +189,8 @@ def generalization_bound(
         >>> from credalearn import LowerBounds
         >>> labels = LowerBounds([[0.5, 0.0]] * 100)
         >>> bound = generalization_bound(torch.ones(100, 1), torch.zeros(2, 2, 1), labels)
-        >>> [round(term.value, 4) for term in bound.terms]
-        [0.0, 0.1883, 0.3466, 0.0]
+        >>> bound.complexity, round(bound.sampling, 4), round(bound.optimization, 4)
+        (0.0, 0.1883, 0.3466)
     """
     check_sets(labels)
     check_number(confidence, name="confidence", above=0, below=1)
@@ -243,34 +213,10 @@ def generalization_bound(
     least = float(least_objective(exact).mean())
     chance = math.sqrt(math.log(2 / (1 - confidence)) / (2 * num_items))
     return GeneralizationBound(
-        complexity=BoundTerm(
-            "model class",
-            4 * complexity,
-            "4 · Rademacher complexity",
-            "estimated",
-            "the last layer only, with a fixed backbone and norms up to the trained ones",
-        ),
-        sampling=BoundTerm(
-            "finite sample",
-            2 * loss_bound * chance,
-            "2B · √(log(2/δ) / 2n)",
-            "assumed",
-            f"n = {num_items:,}, δ = {1 - confidence:.2g} and B = {loss_bound:.2f}",
-        ),
-        optimization=BoundTerm(
-            "optimization gap",
-            max(objective - least, 0.0),  # a perfect fit may be below by a rounding
-            "η",
-            "measured",
-            f"the objective, {objective:.3f}, less the least one, {least:.3f}",
-        ),
-        imprecision=BoundTerm(
-            "annotation imprecision",
-            loss_range * diameter,
-            "L · mean diameter",
-            "assumed",
-            f"mean diameter {diameter:.3f} and L = {loss_range:.2f}, the largest range of logits",
-        ),
+        complexity=4 * complexity,
+        sampling=2 * loss_bound * chance,
+        optimization=max(objective - least, 0.0),  # a perfect fit may be below by a rounding
+        imprecision=loss_range * diameter,
         items=num_items,
         num_classes=num_classes,
         confidence=float(confidence),
