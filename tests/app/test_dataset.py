@@ -61,7 +61,7 @@ def test_tables_have_a_row_per_item(team: Team) -> None:
 def test_items_without_counterpart_are_refused_or_left_out() -> None:
     votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"))
     features = pl.DataFrame({"item": ["b", "c", "d"], "size": [1.0, 2.0, 3.0]})
-    with pytest.raises(cl.CredalError, match=r"1 of 2 items have no features in .*'a'.*--skip-mis"):
+    with pytest.raises(cl.CredalError, match=r"1 of 2 items has no features in .*'a'.*--skip-mis"):
         Dataset(votes, features=features)
     with pytest.raises(cl.CredalError, match=r"2 of 3 items have no annotations in .*: 'c', 'd'"):
         Dataset(votes_of(("b", "ann", "cat"), ("b", "bo", "dog")), features=features)
@@ -81,7 +81,7 @@ def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
         votes = cl.read_annotations(pl.DataFrame(rows, schema=["item", "label"], orient="row"))
     assert votes.items == ("a", "b", "c")
     features = pl.DataFrame({"item": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]})
-    with pytest.raises(cl.CredalError, match=r"1 of 3 items have no annotations in .*: 'b'"):
+    with pytest.raises(cl.CredalError, match=r"1 of 3 items has no annotations in .*: 'b'"):
         Dataset(votes, features=features)
     data = Dataset(votes, features=features, skip_missing=True)
     assert data.items == ["a", "c"]

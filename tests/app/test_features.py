@@ -115,7 +115,7 @@ def test_features_of_a_model_are_found_by_name(tmp_path: Path) -> None:
     np.savez(tmp_path / "f.npz", ids=np.array(ITEMS), X=VALUES)
     with pytest.raises(cl.CredalError, match=r"3 features per item, and the model takes 2"):
         read(tmp_path / "f.npz")
-    with pytest.raises(cl.CredalError, match=r"1 of 2 features are missing: 'f1'.*rename 'F1'"):
+    with pytest.raises(cl.CredalError, match=r"missing 1 of 2 features: 'f1'.*rename 'F1'"):
         read(TABLE.rename({"f1": "F1"}))
 
 

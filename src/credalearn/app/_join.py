@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from credalearn._formats import listed, shown
+from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
@@ -261,8 +261,9 @@ def _missing(
     """The number of items that lack something; an error unless they may be left out."""
     missing = [item for item in items if item not in there]
     if missing and not skip:
+        have = "has" if len(missing) == 1 else "have"
         raise CredalError(
-            f"{len(missing):,} of {len(items):,} items have no {what}: {listed(missing, 3)}. To "
-            "fix: add them, or leave them out with --skip-missing."
+            f"{len(missing):,} of {many(len(items), 'item')} {have} no {what}: "
+            f"{listed(missing, 3)}. To fix: add what is missing, or pass --skip-missing."
         )
     return {f"without {what.split(' in ')[0]}": len(missing)} if missing else {}

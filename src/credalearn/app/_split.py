@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from credalearn._checks import nearest
-from credalearn._formats import shown
+from credalearn._formats import many, shown
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ def draw_split(
             split: np.ndarray = np.array(names)[place[labels]]
             return split
     raise CredalError(
-        f"{len(labels):,} items in {len(sizes):,} groups are too few for {len(names)} splits: one "
-        "would be empty. To fix: add items, use smaller groups, or pass a split of your own."
+        f"{many(len(labels), 'item')} in {many(len(sizes), 'group')} are too few for "
+        f"{len(names)} splits: one would be empty. To fix: add items, use smaller groups, or pass "
+        "a split of your own."
     )
 
 

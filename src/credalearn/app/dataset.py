@@ -272,8 +272,8 @@ class Dataset:
         if inputs.kind == "texts":
             what = f"texts in {' and '.join(map(repr, inputs.texts))} of {inputs.path}"
         if self.groups is not None:
-            what += f"; {len(set(self.groups)):,} groups by {self.options.group}"
-        lines = [f"{len(self.items):,} items with {what}"]
+            what += f"; {many(len(set(self.groups)), 'group')} by {self.options.group}"
+        lines = [f"{many(len(self.items), 'item')} with {what}"]
         if self.unvoted.any():
             number = many(int(self.unvoted.sum()), "item")
             lines.append(f"{number} with a gold label and no votes: for calibration and test only")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Literal
 
-from credalearn._formats import aligned, percent, shown
+from credalearn._formats import aligned, many, percent, shown
 
 Kind = Literal["votes", "bounds", "counts", "probabilities"]
 Answers = Literal["votes", "bounds", "probabilities"]
@@ -223,7 +223,7 @@ class RunFacts:
         if not self.leaks:
             return ""
         name, accuracy = max(self.leaks.items(), key=lambda each: each[1])
-        more = f" and {len(self.leaks) - 1} more columns" if len(self.leaks) > 1 else ""
+        more = f" and {many(len(self.leaks) - 1, 'more column')}" if len(self.leaks) > 1 else ""
         return (
             f"Column {shown(name)}{more}: it alone predicts the class of {percent(accuracy)} of "
             "held-out training items. If it was made from the labels, new items will not have it. "

@@ -12,7 +12,7 @@ import polars as pl
 from polars import selectors as cs
 
 from credalearn._checks import nearest
-from credalearn._formats import listed, shown
+from credalearn._formats import listed, many, shown
 from credalearn.app.column_names import ITEM, find
 from credalearn.app.sources import Source, numbers, open_source, texts
 from credalearn.errors import CredalError
@@ -170,16 +170,17 @@ def feature_columns(source: Source, names: Sequence[str]) -> list[str]:
         columns = _array_columns(source)
         if len(columns) != len(names):
             source.refuse(
-                f"the array has {len(columns)} features per item, and the model takes {len(names)}",
+                f"the array has {many(len(columns), 'feature')} per item, and the model takes "
+                f"{len(names)}",
                 fix="pass the features used in training, in the same order",
             )
         return columns
     missing = [name for name in names if name not in source.columns]
     if missing:
         near = nearest(missing[0], [name for name in source.columns if name not in names])
-        fix = f"rename {near!r}" if near else "add them, named as in training"
+        fix = f"rename {near!r}" if near else "add what is missing, named as in training"
         source.refuse(
-            f"{len(missing)} of {len(names)} features are missing: {listed(missing)}", fix=fix
+            f"missing {len(missing)} of {many(len(names), 'feature')}: {listed(missing)}", fix=fix
         )
     return list(names)
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from credalearn._formats import check_unicode
+from credalearn._formats import check_unicode, many
 from credalearn.errors import CredalError
 
 # Pillow knows 40 formats, and hands PostScript to another program; no other than these is opened.
@@ -132,8 +132,8 @@ def check_readable(unreadable: Sequence[str], number: int) -> None:
     """Refuse more than five unreadable images and more than 1 %, or no readable one."""
     if unreadable and (len(unreadable) == number or len(unreadable) > max(5, 0.01 * number)):
         raise CredalError(
-            f"{len(unreadable)} of {number} images cannot be read; the first is {unreadable[0]}. "
-            "To fix: replace them, or leave them out."
+            f"{len(unreadable):,} of {many(number, 'image')} cannot be read; the first is "
+            f"{unreadable[0]}. To fix: replace what cannot be read, or leave it out."
         )
 
 

@@ -62,7 +62,7 @@ def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
     assert [split[name] for name in first["item"]] == first["part"].to_list()
     assert [split.get(name) for name in new["item"]] == ["train"] * 9 + [None]
     assert run.facts.later_items == 9
-    assert "9 items of later rounds are used for training only" in done.out
+    assert "For training only: 9 items of later rounds" in done.out
     left_out = {"of later exports whose patient is in calibration or test": 1}
     assert run.facts.inputs.left_out == left_out
     truths = run.items.filter(pl.col("item").is_in(new["item"].to_list()))["truth"]

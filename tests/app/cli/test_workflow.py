@@ -100,7 +100,7 @@ def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
         *("--group", "patient", "--skip-missing", "--drop", "truth", "--drop", "part"),
         *("--drop", "text", "-o", folder / "run2"),
     )
-    assert "10 items of later rounds are used for training only" in merged.out
+    assert "For training only: 10 items of later rounds" in merged.out
     second = Run.load(folder / "run2")
     names = set(second.items.filter(split="train")["item"])
     assert {name for name in names if name.startswith("new-")} == set(written)
@@ -189,6 +189,15 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     deferred = facts("defer", trained, new, "--to", "csv", "-o", tmp_path / "tasks.csv")
     assert decisions["items"] == deferred["items"] == 40
     assert decisions["deferred"] == deferred["deferred"]
+    assert decisions["made_by"] == deferred["made_by"]
+    assert decisions["made_by"] == {
+        "run": str(trained),
+        "created": Run.load(trained).facts.created,
+        "predictions_sha256": Run.load(trained).facts.sha256.predictions,
+        "threshold": None,
+        "guarantee": guarantee.sentence(),
+        "set_coverage": 0.5,
+    }
     assert facts("report", trained)["path"] == str(trained / "report.html")
 
 

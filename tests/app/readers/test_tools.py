@@ -247,7 +247,7 @@ DAMAGED: dict[str, tuple[list[Any], str]] = {
     ),
     "lewidi": (
         [{"annotators": "A,B", "annotations": "1,2,3", "soft_label": {}}],
-        "2 annotators gave 3 annotations",
+        "2 annotators and 3 annotations",
     ),
     "ground-truth": (
         [{"datasetObjectId": 1, "annotations": [{"workerId": "a"}]}],

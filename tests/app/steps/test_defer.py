@@ -145,7 +145,7 @@ def test_predictions_can_be_hidden(run: Run, data: Path, tmp_path: Path) -> None
 def test_rejects_names_of_different_items_of_the_run(run: Run, tmp_path: Path) -> None:
     values = dict(zip(FEATURES, features(50, random_state=9).T, strict=True))
     other = pl.DataFrame({"item": [f"item-{row}" for row in range(50)], **values})
-    with pytest.raises(CredalError, match=r"have the name of a different item .* 'item-\d+'"):
+    with pytest.raises(CredalError, match=r"have the names of different items .* 'item-\d+'"):
         defer(run, other, tmp_path / "tasks.json")
     same = dict(zip(FEATURES, features(120)[:50].T, strict=True))
     table = pl.DataFrame({"item": [f"item-{row}" for row in range(50)], **same})
@@ -157,7 +157,7 @@ def test_rejects_names_of_different_items_of_the_run(run: Run, tmp_path: Path) -
     [
         ("tasks.csv", {}, r"must end in \.json; got .*tasks\.csv"),
         ("tasks.json", {"text": "txt"}, "no column 'txt' of texts"),
-        ("tasks.json", {"threshold": 1.0}, r"none of the 50 items .* is deferred\. To fix"),
+        ("tasks.json", {"threshold": 1.0}, r"no item of .* is deferred\. To fix"),
     ],
 )
 def test_rejects_bad_requests(

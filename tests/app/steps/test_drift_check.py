@@ -68,7 +68,7 @@ def test_drift_is_reported(old: Run, tmp_path: Path) -> None:
     assert found.lines[-1].startswith("Above the guaranteed 20 % (")
     assert ", at 95 % confidence; with " in found.lines[-1]
     assert found.outdated is not None
-    assert found.outdated.startswith("its guarantee does not hold for the 600 newer items")
+    assert found.outdated.startswith("its guarantee does not hold for 600 newer items")
     marked = old.mark_outdated(found.outdated)
     assert f"{old.path} is marked as out of date." in Recalibration(marked, new, found).lines[-2]
     assert Run.load(old.path).warnings == marked.warnings == [f"Out of date: {found.outdated}"]

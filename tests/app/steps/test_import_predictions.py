@@ -142,7 +142,7 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
     assert whole.facts.splits.sizes == {"calibration": 300, "test": 300}
     with pytest.raises(cl.CredalError, match=r"1 item have no probabilities: 'x000'"):
         cl.Run.from_predictions(swapped[1:], data, tmp_path / "few")
-    with pytest.raises(cl.CredalError, match=r"1 of 600 items have no probabilities in .*: 'x000'"):
+    with pytest.raises(cl.CredalError, match=r"1 of 600 items has no probabilities in .*: 'x000'"):
         cl.Run.from_predictions(swapped[1:], votes, tmp_path / "few")
     from_file = cl.Run.from_predictions(probs, team.votes, tmp_path / "file")
     assert from_file.predictions.equals(run.predictions)

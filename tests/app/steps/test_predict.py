@@ -138,6 +138,16 @@ def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
             np.testing.assert_allclose(found[f"{part}_{name}"], values[:, k], atol=1e-6)
 
 
+def test_decisions_name_their_run_and_its_guarantee(run: Run) -> None:
+    assert run.guarantee is not None
+    sentence = f"Guarantee of {run.path}: {run.guarantee.sentence()}"
+    for options, wanted in (({}, True), ({"threshold": 0.5}, False), ({"decision": False}, False)):
+        found = run.predict(table(), **options)
+        assert (sentence in found.lines) == wanted
+        assert (found.made_by["guarantee"] is not None) == wanted
+        assert found.made_by["predictions_sha256"] == run.facts.sha256.predictions
+
+
 def test_training_items_are_counted(run: Run) -> None:
     frame = table(9)
     others = frame.with_columns(run.items["item"][:9])  # their names, but other features
@@ -179,8 +189,8 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
     ("text", "message"),
     [
         ("item,size,weight,seen\n", r"has no rows\. To fix: add the items"),
-        (GOOD.replace("weight", "wieght"), r"1 of 3 features are missing: 'weight'.*'wieght'"),
-        ("item,size\na,1\n", r"2 of 3 features are missing: 'weight', 'seen'.*add them"),
+        (GOOD.replace("weight", "wieght"), r"missing 1 of 3 features: 'weight'.*'wieght'"),
+        ("item,size\na,1\n", r"missing 2 of 3 features: 'weight', 'seen'.*add what"),
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
         (
@@ -220,7 +230,7 @@ def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> No
     found = predict(run, pictures)
     assert list(found.unreadable) == ["017"]
     assert found.trained_on == 19  # of the first twenty
-    assert found.lines[0].startswith("Skipped 1 unreadable images, first 017: ")
+    assert found.lines[0].startswith("Skipped 1 unreadable image, first 017: ")
     kept = [row for row in range(40) if row != 17]
     assert found.to_polars()["item"].to_list() == [f"{row:03d}" for row in kept]
     pred = run.load_model().predict_credal(images[kept].astype(np.float32))

@@ -59,7 +59,7 @@ def test_named_annotators_are_split_and_the_seed_decides() -> None:
     assert first.table().equals(again.table())
     assert not first.table().equals(other.table())
     lines = first.lines()
-    assert lines[0].startswith("4 splits of annotators; per item ")
+    assert lines[0].startswith("4 splits of annotators; votes per item: ")
     assert [line.split()[0] for line in lines[2:-1]] == list(VOTE_RULES)
     assert max(map(len, lines[:-1])) <= 100
 

@@ -214,7 +214,7 @@ def test_strata_by_label_and_by_column(tmp_path: Path) -> None:
     assert ([each.name for each in few.strata], few.items) == (["site"], 298)
     with pytest.raises(CredalError, match=r"no column 'city'"):
         certified(run, stratum="city", table=sites)
-    with pytest.raises(CredalError, match=r"have no row with 'site'.*To fix: pass the table"):
+    with pytest.raises(CredalError, match=r"no row with 'site' for .*To fix: pass the whole table"):
         certified(run, stratum="site", table=sites.head(10))
 
 

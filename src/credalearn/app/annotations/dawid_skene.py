@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
-from credalearn._formats import shown
+from credalearn._formats import many, shown
 from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
 
@@ -54,8 +54,9 @@ def dawid_skene(
     if nameless.any():
         row = int(nameless.argmax())
         raise CredalError(
-            f"the skill of an unnamed annotator cannot be known; {nameless.sum():,} of "
-            f"{sure.sum():,} votes of {path} name none, the first about item "
+            f"the skill of an unnamed annotator cannot be known; the "
+            f"annotator is missing in {nameless.sum():,} of {many(int(sure.sum()), 'vote')} of "
+            f"{path}, the first about item "
             f"{shown(annotations.table['item'][row])}. To fix: name the column of the annotators "
             f"with --annotator, or {fix}."
         )

@@ -138,9 +138,10 @@ def train(
         scores = soft_scores(run)
         if scores:
             yield (
-                f"{scores['items']:,} test items: cross-entropy {scores['cross_entropy']:.3f} to "
-                f"the votes; micro-F1 (accuracy) {scores['micro_f1']:.3f} against "
-                f"{TRUTHS[run.truth]}, {scores['judged_items']:,} items"
+                f"{many(int(scores['items']), 'test item')}: cross-entropy "
+                f"{scores['cross_entropy']:.3f} to the votes; micro-F1 (accuracy) "
+                f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
+                f"{many(int(scores['judged_items']), 'item')}"
             )
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
@@ -149,6 +150,7 @@ def train(
 
 
 def _advice(run: "Run") -> Iterator[str]:
+    from credalearn._formats import many
     from credalearn.methods import METHODS
 
     facts = run.facts
@@ -164,8 +166,8 @@ def _advice(run: "Run") -> Iterator[str]:
         yield f"The labels are wide ({size}), so there is little to learn. To fix: {fix}."
     if facts.later_items:
         yield (
-            f"{facts.later_items:,} items of later rounds are used for training only: people chose "
-            "them, and a guarantee is about items as they come."
+            f"For training only: {many(facts.later_items, 'item')} of later rounds. People chose "
+            "what is in them, and a guarantee is about items as they come."
         )
 
 

@@ -9,7 +9,7 @@ record that nobody has answered lacks these fields.
 from collections.abc import Iterator
 from typing import Any
 
-from credalearn._formats import shown
+from credalearn._formats import many, shown
 from credalearn.app._json_file import Record
 from credalearn.app.readers._content import Content, Raw, Votes
 
@@ -63,7 +63,9 @@ def _flat(content: Content, record: Record, question: str) -> Iterator[tuple[Any
     responses, users, statuses = lists
     for name, values in (("users", users), ("statuses", statuses)):
         if values and len(values) != len(responses):
-            content.refuse_record(record, f"{len(responses)} answers have {len(values)} {name}")
+            content.refuse_record(
+                record, f"{many(len(responses), 'answer')} and {len(values)} {name}"
+            )
     for i, label in enumerate(responses):
         yield label, users[i] if users else None, statuses[i] if statuses else None
 

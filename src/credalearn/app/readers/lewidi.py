@@ -6,7 +6,7 @@ edition of 2025. An item of a test split has neither, perhaps a ``soft_label``.
 
 from collections.abc import Mapping
 
-from credalearn._formats import shown
+from credalearn._formats import many, shown
 from credalearn.app._json_file import Record
 from credalearn.app.readers._content import Content, Raw, Votes, shares_of
 
@@ -56,7 +56,9 @@ def _answers(content: Content, record: Record) -> tuple[list[str], list[object]]
         return [], labels
     names = [name.strip() for name in people.split(",")]
     if len(names) != len(labels):
-        content.refuse_record(record, f"{len(names)} annotators gave {len(labels)} annotations")
+        content.refuse_record(
+            record, f"{many(len(names), 'annotator')} and {many(len(labels), 'annotation')}"
+        )
     return names, labels
 
 

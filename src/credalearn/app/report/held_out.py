@@ -41,8 +41,8 @@ class HeldOut:
     def __post_init__(self) -> None:
         if not self.judged.any():
             raise CredalError(
-                f"the report needs a test item with a truth; none of the {len(self.items)} test "
-                f"items has one: {LACKING[self.against]}. To fix: train with a larger test share."
+                f"the report needs a test item with a truth: {LACKING[self.against]}. To fix: "
+                "train with a larger test share."
             )
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from credalearn._formats import number, percent, visible
+from credalearn._formats import many, number, percent, visible
 from credalearn.app._escape import escape_markdown
 
 
@@ -42,7 +42,7 @@ def environment(*, html: bool) -> Environment:
         keep_trailing_newline=True,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"percent": percent, "number": number, "nats": _nats}
+    environment.filters |= {"percent": percent, "number": number, "many": many, "nats": _nats}
     if html:
         unbroken = lambda share, decimals=None: _unbroken(percent(share, decimals=decimals))  # noqa: E731
         environment.filters |= {"percent": unbroken, "prose": _unbroken}

@@ -20,7 +20,7 @@ from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
-from credalearn.app.steps.predict import PredictOptions, decisions, find_decision
+from credalearn.app.steps.predict import PredictOptions, decisions, find_decision, made_by
 from credalearn.app.table_writer import refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
@@ -59,6 +59,7 @@ class Deferred:
     deferred: int  # how many of them are deferred
     written: int  # how many of those were written
     shown: str  # what annotators see of an item
+    made_by: dict[str, Any]  # the run, and the guarantee or threshold, as in ``Decisions``
     trains: bool = True  # whether the run can be trained again with their votes
 
     @property
@@ -66,7 +67,7 @@ class Deferred:
         """What the command prints."""
         lines = [
             f"{many(self.items, 'item')}: {self.deferred:,} deferred.",
-            f"Wrote {self.output}: the {self.written:,} least certain items, most uncertain first.",
+            f"Wrote {self.output}: {many(self.written, 'item')}, least certain first.",
         ]
         if self.config is not None:
             lines.append(f"Wrote {self.config}: the labeling interface; it shows {self.shown}.")
@@ -93,7 +94,7 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
     found = pl.concat(parts, how="diagonal_relaxed")
     if found.is_empty():
         raise CredalError(
-            f"none of the {count:,} items in {stream.name} is deferred. To fix: pass a lower "
+            f"no item of {stream.name} is deferred. To fix: pass a lower "
             "--threshold, such as 0 with --limit 50 for the 50 least certain items."
         )
     chosen = found.sort("score", descending=True, maintain_order=True).head(options.limit or count)
@@ -101,8 +102,8 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
     others = same.filter(pl.col("digest") != pl.col("digest_right"))["item"]
     if len(others):  # their votes would be mixed up
         raise CredalError(
-            f"{len(others):,} deferred items of {stream.name} have the name of a different item of "
-            f"{run.path}, such as {others[0]!r}. To fix: rename them."
+            f"deferred items of {stream.name} have the names of different items of {run.path}: "
+            f"{listed(others.to_list(), 3)}. To fix: rename them."
         )
     config = None
     if options.to == "csv":
@@ -112,7 +113,8 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
         config = path.with_suffix(".label_config.xml")
         shown = _write_label_studio(run, path, config, chosen, options)
     trains = not run.facts.imported
-    return Deferred(path, config, count, len(found), len(chosen), shown, trains)
+    made = made_by(run, options.threshold)
+    return Deferred(path, config, count, len(found), len(chosen), shown, made, trains)
 
 
 def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]:

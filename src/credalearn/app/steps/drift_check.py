@@ -51,7 +51,7 @@ def drift_check(old: Run, new: Run) -> Drift:
     if not (broken or facts.get("accuracy_dropped")):
         return Drift(lines, facts)
     why = "its guarantee does not hold" if broken else "accuracy dropped significantly"
-    about = f"for the {len(fresh):,} newer items of {new.path}; use a run on newer items."
+    about = f"for {many(len(fresh), 'newer item')} of {new.path}; use a run on newer items."
     return Drift(lines, facts, f"{why} {about}")
 
 
@@ -63,12 +63,12 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) ->
     if not len(wrong):
         return [f"Accuracy: no new item can be right or wrong, {LACKING[new.truth]}."]
     facts["accuracy"], *facts["accuracy_interval"] = found = _right(wrong)
-    line = f"Accuracy on {len(wrong):,} new items with {HAVING[new.truth]}: {_words(found)}"
+    line = f"Accuracy on {many(len(wrong), 'new item')} with {HAVING[new.truth]}: {_words(found)}"
     if not len(before):
         return [f"{line}."]
     facts["judged_before"] = len(before)
     facts["accuracy_before"], *facts["accuracy_before_interval"] = found = _right(before)
-    line += f"; on the {len(before):,} test items of {old.path}: {_words(found)}."
+    line += f"; on {many(len(before), 'test item')} of {old.path}: {_words(found)}."
     if new.truth != old.truth:
         return [line, f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."]
     facts["detectable_accuracy"] = detectable = _detectable(before, len(wrong))
@@ -76,7 +76,7 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) ->
     facts["accuracy_dropped"] = bool(not by_chance and wrong.mean() > before.mean())
     power = "too few items to detect a difference"
     if detectable is not None:
-        power = f"with {len(wrong):,} items, a drop to {percent(detectable)} {_NOTICED}"
+        power = f"with {many(len(wrong), 'item')}, a drop to {percent(detectable)} {_NOTICED}"
     if by_chance:
         return [line, f"The difference may be chance; {power}."]
     change = "dropped" if facts["accuracy_dropped"] else "rose"
@@ -119,7 +119,8 @@ def _guarantee(
     """How the old threshold does on the new items; adds to the facts what that says of promises."""
     kept = guarantee.keeps(fresh["score"].to_numpy(), fresh["label"].to_list())
     facts |= {"predicted": float(kept.mean()), "predicted_before": guarantee.coverage}
-    line = f"The old threshold predicts {percent(facts['predicted'])} of {len(fresh):,} new items "
+    of_new = many(len(fresh), "new item")
+    line = f"The old threshold predicts {percent(facts['predicted'])} of {of_new} "
     line += f"({percent(guarantee.coverage)} of its calibration items)"
     if guarantee.against not in ("a random annotator", new.truth):
         return [f"{line}; its guarantee is about {TRUTHS[guarantee.against]}."]

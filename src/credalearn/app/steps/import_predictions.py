@@ -106,7 +106,9 @@ def imported_lines(run: Run) -> list[str]:
     facts, test = run.facts, run.held_out("test")["wrong"].drop_nulls()
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     share = percent(1 - float(test.to_numpy().mean())) if len(test) else ""
-    right = f"; right on {share} of {len(test):,} test items by {facts.truth}" if share else ""
+    right = (
+        f"; right on {share} of {many(len(test), 'test item')} by {facts.truth}" if share else ""
+    )
     return [
         *(f"Left out: {many(each, 'item')} {why}" for why, each in facts.inputs.left_out.items()),
         f"{many(len(run.classes), 'class', 'classes')}: {listed(run.classes)}",

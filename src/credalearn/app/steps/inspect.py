@@ -52,7 +52,9 @@ class Inspection:
         found = facts.agreement
         if found is not None:
             fewest, median, most = found.votes_per_item
-            line = f"{median:g} votes per item ({fewest:g} to {most:g})"
+            line = (
+                f"{median:g} {'vote' if median == 1 else 'votes'} per item ({fewest:g} to {most:g})"
+            )
             line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
             if found.unanimous is None or found.tied is None:
                 line += ": no disagreement can be learned from single votes"

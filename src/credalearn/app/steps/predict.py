@@ -16,6 +16,7 @@ from credalearn._options import check_options, option
 from credalearn.app.features import Features
 from credalearn.app.item_stream import Batch, ItemStream, KnownItems, open_items
 from credalearn.app.run import Run
+from credalearn.app.run_files import MADE_FROM
 from credalearn.app.table_writer import Schema, check_output, refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
@@ -63,6 +64,7 @@ class Decisions:
     trained_on: int  # number of items that the model was trained on
     ignored: tuple[str, ...]  # columns of the data that are not features of the model
     unreadable: dict[str, str]  # why an image could not be read, by item
+    made_by: dict[str, Any]  # the run, and the guarantee or threshold, as :func:`made_by` has them
     output: Path | None = None  # the file that was written; None where the table was asked for
     table: pl.DataFrame | None = None  # None where it was written to a file
 
@@ -86,12 +88,13 @@ class Decisions:
         lines = []
         if self.unreadable:
             name, why = next(iter(self.unreadable.items()))
-            lines.append(f"Skipped {len(self.unreadable):,} unreadable images, first {name}: {why}")
+            number = many(len(self.unreadable), "unreadable image")
+            lines.append(f"Skipped {number}, first {name}: {why}")
         if self.ignored:
             names = ", ".join(self.ignored[:10]) + ", …" * (len(self.ignored) > 10)
             lines.append(f"Ignored columns that are not features: {names}.")
         if self.deferred is None:
-            lines.append(f"Predicted {self.items:,} items, without decisions.")
+            lines.append(f"Predicted {many(self.items, 'item')}, without decisions.")
         else:
             kept = self.items - self.deferred
             lines.append(
@@ -103,6 +106,8 @@ class Decisions:
                 f"The model was trained on {self.trained_on:,} of these items; a guarantee is "
                 "about new items only."
             )
+        if self.made_by["guarantee"]:
+            lines.append(f"Guarantee of {self.made_by['run']}: {self.made_by['guarantee']}")
         return lines if self.output is None else [*lines, f"Wrote {self.output}."]
 
 
@@ -145,9 +150,23 @@ def predict(
         trained_on=counts["trained on"],
         ignored=() if run.facts.inputs.texts else stream.ignored,
         unreadable=dict(stream.unreadable),
+        made_by=made_by(run, options.threshold, decision=options.decision),
         output=path,
         table=table,
     )
+
+
+def made_by(run: Run, threshold: float | None, *, decision: bool = True) -> dict[str, Any]:
+    """Which run made a file of decisions, and by which guarantee or threshold; for ``--json``."""
+    guarantee = run.guarantee if decision and threshold is None else None
+    return {
+        "run": str(run.path),
+        "created": run.facts.created,
+        MADE_FROM: run.facts.sha256.predictions,  # the same in guarantee.json
+        "threshold": threshold,
+        "guarantee": None if guarantee is None else guarantee.sentence(),
+        "set_coverage": None if run.sets is None else run.sets.coverage,
+    }
 
 
 def find_decision(run: Run, threshold: float | None) -> Decide:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from credalearn._formats import listed
+from credalearn._formats import listed, many
 from credalearn._options import check_options, keywords, same_option
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, DatasetOptions
@@ -77,7 +77,7 @@ class Recalibration:
     def lines(self) -> list[str]:
         """What the command prints, in at most eight lines."""
         facts, sets = self.run.facts, self.old.sets
-        left_out = [f"{count:,} items {why}" for why, count in facts.inputs.left_out.items()]
+        left_out = [f"{many(count, 'item')} {why}" for why, count in facts.inputs.left_out.items()]
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
         again = ""
         if self.run.requests:
@@ -90,7 +90,7 @@ class Recalibration:
             *filter(None, [self.run.lost_group]),
             *self.drift.lines,
             f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
-            f"and {facts.splits.test:,} test items; nothing was trained.{again}",
+            f"and {many(facts.splits.test, 'test item')}; nothing was trained.{again}",
             f"Next: credalearn certify {self.run.path} {_as_before(self.old)}{more}",
         ]
 

@@ -60,8 +60,8 @@ class RuleComparison:
         """The table as text, and one line of advice."""
         what = "annotators" if self.by_annotator else "the votes of each item"
         return [
-            f"{self.splits} splits of {what}; per item {self.building:g} votes build a "
-            f"label and {self.held_out:g} test it",
+            f"{self.splits} splits of {what}; votes per item: {self.building:g} to build "
+            f"a label and {self.held_out:g} to test it",
             *aligned([_HEAD, *(self._cells(each) for each in self.rules)]),
             self.advice(),
         ]

@@ -334,7 +334,7 @@ def _column_values(run: Run, column: str, items: list[str], table: Any = None) -
     missing = [item for item in items if item not in found]
     if missing:
         raise CredalError(
-            f"{len(missing):,} items of {run.path} have no row with {column!r}: "
-            f"{listed(missing, 3)}. To fix: pass the table that has them with --table."
+            f"no row with {column!r} for {many(len(missing), 'item')} of {run.path}: "
+            f"{listed(missing, 3)}. To fix: pass the whole table with --table."
         )
     return [found[item] for item in items]

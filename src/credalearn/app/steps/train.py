@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from credalearn.app.run import Predictor
 
 Skill = Literal["equal", "dawid-skene"]
-Augment = Literal["none", "crop", "crop-flip", "mixup", "cutmix"]
+Augment = Literal["auto", "none", "crop", "crop-flip", "mixup", "cutmix"]
 
 _MOST_CLASSES = 1_000  # with 5,000, labels and predictions of 20,000 items took 6 GB
 
@@ -57,7 +57,9 @@ class TrainOptions:
     confidence: float = option(0.95, "Confidence level of the label rule.", above=0, below=1)
     skill: Skill = option("equal", "Whether votes count equally, or by the annotators' skill.")
     method: str = option(
-        "auto", "Name of a method; auto selects a model for features, pocc-center for images."
+        "auto",
+        "Name of a method; auto selects a model for features, and is pocc-center, calibrated, for "
+        "images.",
     )
     backbone: str | None = option(
         None,
@@ -66,7 +68,11 @@ class TrainOptions:
     )
     calibrate: bool = option(False, "Calibrate the probabilities of a method given by name.")
     weights: Path | None = same_option(DatasetOptions, "weights")
-    augment: Augment = option("none", "Random changes to the items in each epoch.")
+    augment: Augment = option(
+        "auto",
+        "Random changes to the items in each epoch; mixup and cutmix also mirror images. auto: "
+        "mixup for images if --method is auto, else none.",
+    )
     epochs: int = same_option(Recipe, "epochs")
     learning_rate: float = same_option(Recipe, "learning_rate")
     batch_size: int = same_option(Recipe, "batch_size", least=2)
@@ -99,11 +105,11 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
             backbone=used.backbone,
             encoder="tfidf" if data.inputs.encoder == "tfidf" else "auto",
             weights=None if frozen else options.weights,
-            calibrate=options.calibrate,
+            calibrate=used.calibrate,
             epochs=options.epochs,
             batch_size=options.batch_size,
             learning_rate=options.learning_rate,
-            augment=options.augment,
+            augment=used.augment,  # type: ignore[arg-type]  # one of the option's choices
             device=options.device,
             random_state=options.random_state,
             checkpoint=partial / f"resume-{_digest(data, rows, labels, used)}.safetensors",
@@ -258,8 +264,11 @@ def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
         each.name: getattr(options, each.name, None) for each in fields(TrainingOptions)
     }
     asked["backbone"] = options.backbone or ("resnet18" if images else "auto")
-    if images and options.method == "auto":
-        asked["method"] = "pocc-center"  # level with softmax in accuracy, and better calibrated
+    best = images and options.method == "auto"  # the recipe that experiments/docs recommends
+    if best:
+        asked |= {"method": "pocc-center", "calibrate": True}
+    if options.augment == "auto":
+        asked["augment"] = "mixup" if best else "none"
     if options.weights is not None:
         asked |= {"weights": str(options.weights), "weights_sha256": sha256_of(options.weights)}
     return TrainingOptions(**asked)
