@@ -43,7 +43,7 @@ def table(
     ] = None,
     only: Only = None,
 ) -> None:
-    """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
+    """Print the tables of settings: accuracy, calibration, deferral, foreign images, sets."""
     from credalearn._checks import check_choice
     from credalearn_experiments.results.tables import setting_page
 
@@ -118,15 +118,6 @@ def state(records: Records = RESULTS) -> None:
     from credalearn_experiments.results.state import read_reasons, state_page
 
     _print(state_page(_read(records), read_reasons(records)))
-
-
-def sets(names: Names = None, records: Records = RESULTS) -> None:
-    """Compare methods at equal coverage: how wide must their sets be to contain the votes?"""
-    from credalearn_experiments.results.tables import sets_page
-
-    found = _read(records)
-    sized = [each for each in found if names or "set_width_90" in each.metrics]
-    _print(sets_page(found, _chosen(names, sized)))
 
 
 def compare(names: Names = None, records: Records = RESULTS) -> None:
@@ -249,7 +240,7 @@ def guarantees(
 
 
 COMMANDS = (
-    *(state, table, differences, votes, rule, sets, compare, figures, records),
+    *(state, table, differences, votes, rule, compare, figures, records),
     *(learners, set_worth, guarantees),
 )
 

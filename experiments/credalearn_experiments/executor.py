@@ -140,8 +140,13 @@ def _work_all(
 def _ready_groups(store: Store, runs: Sequence[Run], side_by_side: int) -> list[list[Run]]:
     """Runs that can be done now: each built one alone, trainings with others of their kind."""
     states = {run: store.state(run) for run in runs}
-    left = [run for run, state in states.items() if state in ("new", "started")]
-    groups = [[run] for run in left if run.bases and all(states[x] == "done" for x in run.bases)]
+    left = [
+        run
+        for run, state in states.items()
+        if state in ("new", "started")
+        and all(states[each] == "done" for each in (*run.bases, *run.teachers))
+    ]
+    groups = [[run] for run in left if run.bases]
     alike: dict[object, list[Run]] = {}
     for run in left:
         if not run.bases:

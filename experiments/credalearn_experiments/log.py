@@ -1,15 +1,11 @@
-"""The log of a run, one line of JSON per epoch, and the status of the runs in a store."""
+"""The log of a run: one line of JSON per epoch."""
 
 import json
 import time
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from credalearn.train import Listener
-from credalearn_experiments.runs import Run
-from credalearn_experiments.store import Store
 
 
 class LogLine(NamedTuple):
@@ -61,37 +57,3 @@ class EpochLog:
     def _append(self, line: str) -> None:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
-
-
-def status_lines(store: Store, runs: Sequence[Run]) -> list[str]:
-    """A headline with the time left, and a line for every run that is started or failed.
-
-    The time left is the mean time of an epoch in all logs times the epochs left, for one process.
-    """
-    states = {run: store.state(run) for run in runs}
-    lines, epochs_left, epochs_done, seconds = [], 0, 0, 0.0
-    for run, state in states.items():
-        epochs = run.setting.recipe.epochs
-        log = read_log(store.log(run))
-        done = min(max((line.epoch for line in log), default=0), epochs)
-        if state == "failed":
-            lines.append(f"  {run.name}: failed: {store.failure(run)}")
-        elif state == "started":
-            claim = store.claim(run)
-            what = "running" if claim is None else "stopped; `run` resumes it"
-            lines.append(f"  {run.name}: epoch {done}/{epochs}, {what}")
-            if claim is not None:
-                claim.release()
-        epochs_done += len(log)
-        seconds += log[-1].seconds if log else 0.0
-        if not run.bases and state in ("new", "started"):
-            epochs_left += epochs - done
-    counts = Counter(states.values())
-    words = {"started": counts["started"], "failed": counts["failed"], "not started": counts["new"]}
-    notes = [f"{count} {word}" for word, count in words.items() if count]
-    head = ", ".join([f"{counts['done']} of {len(runs)} runs done", *notes])
-    if epochs_left and epochs_done:
-        left = epochs_left * seconds / epochs_done
-        hours = f"{left / 60:.0f} min" if left < 5400 else f"{left / 3600:.1f} h"
-        head += f"; about {hours if left >= 90 else f'{left:.0f} s'} left"
-    return [f"{runs[0].setting.name}: {head}", *lines]

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from credalearn._folds import Rows
+from credalearn._method_training import said, teaching_folds, widened
 from credalearn.errors import CredalError, TrainingError
 from credalearn.methods import METHODS, Model
+from credalearn.methods.taught import taught_labels
 from credalearn.nets import Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
@@ -41,6 +44,8 @@ from credalearn_experiments.store import MODEL, PREDICTIONS, Store
 # Training items of models side by side from which on torch.compile pays: it makes an H200 a sixth
 # faster than about 58,000 items per second, after 40 seconds the first time on a machine.
 _WORTH_COMPILING = 5_000_000
+
+Teach = Callable[[Tensor], CredalSet]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +126,22 @@ class Runner:
         except CredalError as error:
             self._fail(run, error)
 
-    def measure(self, run: Run) -> None:
-        """Measure a finished run again; results on foreign images that are gone now are kept."""
-        members = tuple(self._trained(base) for base in run.bases or (run,))
-        before = self.store.record(run)
-        self._measure(run, members, before.seconds, before)
+    def measure_again(self, runs: Sequence[Run]) -> int:
+        """Measure those of the runs that are finished, and nobody else's; their number.
+
+        Results on foreign images that are gone now are kept.
+        """
+        count = 0
+        for run in runs:
+            if self.store.state(run) == "done" and (lock := self.store.claim(run)):
+                try:
+                    members = tuple(self._trained(base) for base in run.bases or (run,))
+                    before = self.store.record(run)
+                    self._measure(run, members, before.seconds, before)
+                    count += 1
+                finally:
+                    lock.release()
+        return count
 
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device."""
@@ -159,22 +175,23 @@ class Runner:
 
     def _training(self, run: Run, *, together: int) -> Training:
         """What one run trains, one of ``together`` at a time."""
-        task = self._task(run.setting, run.limit)
+        inputs, labels, teach = self._lesson(run)
         method, recipe = METHODS[run.method], replace(run.setting.recipe, random_state=run.seed)
         execution: Execution = "eager"
         if self.device.type == "cuda" and world_size() == 1:
-            items = len(task.train_inputs) * recipe.epochs * together
+            items = len(inputs) * recipe.epochs * together
             # Dropout is not compiled, so that its random numbers come from the seed and the epoch.
             worth = items >= _WORTH_COMPILING and not method.dropout
             execution = "compiled" if worth else "recorded"
         training = Training(
             network=self._network(run),
-            inputs=task.train_inputs,
-            labels=self.labels(run),
+            inputs=inputs,
+            labels=labels,
             loss=method.loss,
             recipe=recipe,
-            augment=crop_and_flip if run.setting.augment and task.train_inputs.ndim == 4 else None,
+            augment=crop_and_flip if run.setting.augment and inputs.ndim == 4 else None,
             mix=AUGMENTS[run.setting.mix][1],
+            teach=teach,
             checkpoint=self.store.checkpoint(run),
             execution=execution,
         )
@@ -184,6 +201,42 @@ class Runner:
             print(f"{error} {run.name} starts again", file=sys.stderr)
             self.store.restart(run)
         return training
+
+    def _lesson(self, run: Run) -> tuple[Tensor, CredalSet, Teach | None]:
+        """Inputs, their labels, and labels of augmented and mixed ones where teachers give them."""
+        inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run)
+        if run.left_out is not None:
+            folds = self._folds(run, run.seed - run.left_out)
+            rows = torch.from_numpy(folds != run.left_out).nonzero()[:, 0].to(self.device)
+            return inputs[rows], labels[rows], None
+        if not run.teachers:
+            return inputs, labels, None
+        teachers = self._teachers(run)
+
+        def teach(items: Tensor) -> CredalSet:
+            return taught_labels(said(teachers, items)).to(self.device)
+
+        setting = run.setting
+        changed = setting.mix != "none" or (setting.augment and inputs.ndim == 4)
+        return inputs, teach(inputs), teach if changed else None
+
+    def _folds(self, run: Run, random_state: int) -> Rows:
+        return teaching_folds(self.labels(run).to("cpu"), None, random_state=random_state)
+
+    def _teachers(self, run: Run) -> list[Model]:
+        softmax = METHODS["softmax"]
+        return [Model(softmax, (self._trained(each),), {}, each.seed) for each in run.teachers]
+
+    def _model(self, run: Run, members: tuple[Network, ...]) -> Model:
+        """Trained networks with what the method learns from them afterwards."""
+        inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run).to("cpu")
+        model = Model.from_members(
+            METHODS[run.method], members, inputs, labels, random_state=run.seed
+        )
+        if not run.teachers:
+            return model
+        probs = said(self._teachers(run), inputs)
+        return widened(model, inputs, labels, probs, self._folds(run, run.seed))
 
     def _fail(self, run: Run, reason: Exception) -> None:
         self.store.fail(run, str(reason))
@@ -225,10 +278,7 @@ class Runner:
         """Predict, evaluate and keep; ``before`` is the record of the last time."""
         began = time.monotonic()
         task = self._task(run.setting, run.limit)
-        method, labels = METHODS[run.method], self.labels(run).to("cpu")
-        model = Model.from_members(
-            method, members, task.train_inputs, labels, random_state=run.seed
-        )
+        model = self._model(run, members)
 
         def predict(inputs: Tensor) -> CredalPredictions:
             return check_predictions(run.method, model.predict(inputs)).to(self.device)

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
+from credalearn.methods.softmax import ENSEMBLE_SIZE
 from credalearn_experiments.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
@@ -21,7 +22,7 @@ class Run:
     """One method with one seed in one setting.
 
     ``limit`` is the maximum number of training and of test items; ``weights`` describes the file
-    that a pretrained network starts from.
+    that a pretrained network starts from; ``left_out`` is the fold that a teacher does not see.
     """
 
     setting: Setting
@@ -29,11 +30,17 @@ class Run:
     seed: int
     limit: int | None = None
     weights: str | None = None
+    left_out: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The method, as folders and records name it."""
+        return self.method if self.left_out is None else f"{self.method}-fold-{self.left_out}"
 
     @property
     def name(self) -> str:
         """Path of its folder in a store."""
-        return f"{self.setting.name}/{self.method}/seed-{self.seed}"
+        return f"{self.setting.name}/{self.label}/seed-{self.seed}"
 
     @property
     def bases(self) -> "tuple[Run, ...]":
@@ -44,6 +51,20 @@ class Run:
         return tuple(
             Run(self.setting, base, seed, limit=self.limit, weights=self.weights)
             for seed in self._member_seeds
+        )
+
+    @property
+    def teachers(self) -> "tuple[Run, ...]":
+        """The runs whose networks teach its own: a deep ensemble's, or one without each fold."""
+        kind = METHODS[self.method].teachers
+        return tuple(
+            replace(
+                self,
+                method="softmax",
+                seed=self.seed + fold,
+                left_out=fold if kind == "cross-fitted" else None,
+            )
+            for fold in range(ENSEMBLE_SIZE if kind else 0)
         )
 
     @property
@@ -77,9 +98,11 @@ class Run:
             asked["task_plugin"] = PLUGIN_TASKS[self.setting.task]
         if self.method in PLUGIN_METHODS:
             asked["method_plugin"] = PLUGIN_METHODS[self.method]
-        if self.bases:
+        if self.left_out is not None:
+            asked["left_out"] = self.left_out
+        if shared := [run.seed for run in (*self.bases, *self.teachers) if run.left_out is None]:
             asked["members"] = "shared"
-            asked["member_seeds"] = list(self._member_seeds)
+            asked["member_seeds"] = shared
         return asked
 
     @property
@@ -126,7 +149,7 @@ def plan(
             for method in setting.methods
             for seed in setting.seeds
         ]
-        trained = [base for run in wanted for base in (run.bases or (run,))]
+        trained = [each for run in wanted for each in (*run.teachers, *(run.bases or (run,)))]
         runs |= dict.fromkeys(trained) | dict.fromkeys(wanted)
     return list(runs)
 

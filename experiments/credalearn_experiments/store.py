@@ -9,7 +9,7 @@ import json
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -24,12 +24,10 @@ from credalearn._checks import check_choice
 from credalearn._files import sweep, whole_file
 from credalearn._tensors import damaged, read_tensors, write_tensors
 from credalearn.errors import CredalError
-from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn_experiments.evaluation import Measurements
 from credalearn_experiments.records import Record, read_record, write_record
-from credalearn_experiments.runs import Run, plan
-from credalearn_experiments.settings import Setting
+from credalearn_experiments.runs import Run
 
 State = Literal["done", "started", "new", "failed"]
 PREDICTIONS, MODEL = "predictions.safetensors", "model.safetensors"
@@ -144,7 +142,7 @@ class Store:
         write_tensors(folder / PREDICTIONS, found.predictions, other=None)
         record = Record(
             setting=run.setting.name,
-            method=run.method,
+            method=run.label,
             seed=run.seed,
             metrics=found.metrics,
             curves=found.curves,
@@ -164,24 +162,9 @@ class Store:
         folder = self.path(run)
         return read_tensors(folder / name, fix=f"delete {folder} and run it again")[0]
 
-    def settings(self) -> list[str]:
-        """Names of the settings that have runs, in order."""
-        return sorted({path.parts[-4] for path in self.folder.glob("*/*/seed-*/config.json")})
-
-    def runs(self, setting: Setting) -> list[Run]:
-        """Runs that the setting defines, as the rehearsal in the store, and others in the store."""
-        paths = sorted((self.folder / setting.name).glob("*/seed-*/config.json"))
-        found = [asked for path in paths if (asked := _read_asked(path)) is not None]
-        first = found[0] if found else {}
-        setting = setting.narrowed(epochs=first.get("epochs"))
-        limit, weights = first.get("limit"), first.get("weights")
-        planned = plan([setting], limit=limit)
-        stored = [
-            Run(setting, each["method"], each["seed"], limit)
-            for each in found
-            if each["method"] in METHODS
-        ]
-        return [replace(run, weights=weights) for run in dict.fromkeys([*planned, *stored])]
+    def done(self, setting: str) -> int:
+        """Number of finished runs of a setting."""
+        return len(list((self.folder / setting).glob("*/seed-*/metrics.json")))
 
 
 def read_predictions(

@@ -66,6 +66,7 @@ def test_cifar10h_trains_on_shares_of_votes(tiny: Path) -> None:
         ("cifar10h-voted", ITEMS * 4 // 5, ITEMS // 5),
         ("cifar10h-features", ITEMS * 3 // 5, ITEMS * 2 // 5),
         ("cifar10n", ITEMS, ITEMS),
+        ("cifar10n-voted", ITEMS, ITEMS),
     ],
 )
 def test_tasks_with_votes_keep_a_held_out_part(
@@ -76,9 +77,12 @@ def test_tasks_with_votes_keep_a_held_out_part(
     assert task.voted_counts is not None
     assert (len(task.train_counts), len(task.voted_counts)) == (train, held_out)
     assert torch.equal(task.train_y, task.train_counts.argmax(1))
-    assert set(task.train_counts.sum(1).tolist()) == {3 if name == "cifar10n" else 51}
-    assert set(task.voted_counts.sum(1).tolist()) == {51}
-    if name != "cifar10n":  # together they are CIFAR-10H, in the order of the permutation
+    assert set(task.train_counts.sum(1).tolist()) == {3 if "cifar10n" in name else 51}
+    assert set(task.voted_counts.sum(1).tolist()) == {3 if name == "cifar10n-voted" else 51}
+    if name == "cifar10n-voted":
+        assert torch.equal(task.voted_counts, cifar10n_votes(DataFolders((tiny,)))[-ITEMS:])
+        assert task.voted_inputs is task.test_inputs
+    elif name != "cifar10n":  # together they are CIFAR-10H, in the order of the permutation
         order = np.random.default_rng(0).permutation(ITEMS)
         both = torch.cat([task.train_counts, task.voted_counts])
         counts = np.load(tiny / "cifar10h/cifar10h-counts.npy")

@@ -43,7 +43,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("differences cifar10h --than pocc", "### cifar10h minus pocc, paired", "| edl (5 seeds)"),
         ("rule idm --method pocc", "### pocc, idm: accuracy minus", "| lidc-votes, 3 | 5 |"),
         ("votes --family lidc-votes", "### lidc-votes: accuracy", "| votes per item | 3 (%) ↑ |"),
-        ("sets", "### cifar10h-features: sets at equal coverage", "| edl | "),
+        ("table *features --only equal", "### cifar10h-features: Sets at equal cov", "| edl | "),
         ("compare micebone", "Ours, then (theirs", "### micebone: "),
     ],
 )
@@ -68,7 +68,6 @@ def test_commands_print_their_page(
         ("rule hull", "no record of 'pocc-mean, hull'"),
         ("votes --family lidc-votes -o a.gif", "must end in one of .png"),
         ("votes --family lidc-votes -o a.png --row nix", "--row must be one of"),
-        ("sets micebone", "no method of setting 'micebone'"),
     ],
 )
 def test_rejects_what_the_records_cannot_answer(
@@ -90,12 +89,6 @@ def test_a_damaged_record_is_reported_and_the_others_are_read(
     assert "micebone/pocc-seed-1.json" in answer.err
     assert "| edl |" in answer.out
     assert "| pocc |" not in answer.out
-
-
-def test_table_prints_every_setting_but_families(experiments: Command, results: Path) -> None:
-    every = experiments("table", "--records", results).out
-    assert "### lidc-votes" not in every  # families have their own command
-    assert experiments("table", "mice*", "--records", results).out.strip() in every
 
 
 def test_table_is_narrowed_to_methods(experiments: Command, tmp_path: Path) -> None:
@@ -122,11 +115,12 @@ def test_differences_from_the_records_of_another_folder(
     assert "| pocc (5 seeds) | 1.00 ± 0.00 | 0.00 ± 0.00 |" in answer.out
 
 
-def test_state_lists_every_setting_of_the_paper(experiments: Command, results: Path) -> None:
+def test_state_lists_every_setting_of_the_paper_and_ours(
+    experiments: Command, results: Path
+) -> None:
     answer = experiments("state", "--records", results).out
     lines = {line.split("|")[1].strip(): line for line in answer.splitlines() if "|" in line}
-    paper = [name for name, setting in SETTINGS.items() if setting.published]
-    assert list(lines)[2:] == paper
+    assert list(lines)[2:] == list(SETTINGS)
     assert "| 5: the paper's 7, pocc-ensemble | 5 seeds | – |" in lines["cifar10h"]
     assert "| – | all | – | 0 of 28 |" in lines["cifar100-teacher-resnet20-1"]
     assert "- 2 of the paper's 26 settings have runs; " in answer

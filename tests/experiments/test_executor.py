@@ -110,16 +110,6 @@ def test_worker_errors_are_raised_in_the_caller(tmp_path: Path) -> None:
         execute(tiny_context(tmp_path / "store", tmp_path / "empty"), runs, workers=2)
 
 
-def test_deadline_leaves_the_rest_to_be_resumed(tmp_path: Path) -> None:
-    runs = tiny_plan("softmax", "edl", epochs=100_000)
-    execute(tiny_context(tmp_path), runs, minutes=0.01)
-    store = Store(tmp_path)
-    assert "started" in {store.state(run) for run in runs}
-    for run in runs:
-        assert store.state(run) in ("started", "new")
-        assert store.checkpoint(run).exists() == bool(read_log(store.log(run)))
-
-
 @pytest.fixture
 def ray_address() -> Iterator[str]:
     with ray_cluster() as address:

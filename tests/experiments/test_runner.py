@@ -4,14 +4,21 @@ import json
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from credalearn import CredalError
+from credalearn._method_training import widened
+from credalearn.methods import METHODS, Model
+from credalearn.train import Training, train
 from credalearn_experiments.executor import execute
 from credalearn_experiments.log import read_log
-from credalearn_experiments.records import read_record
+from credalearn_experiments.records import read_record, read_records
+from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.runner import Runner
 from credalearn_experiments.runs import plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
@@ -19,7 +26,7 @@ from credalearn_experiments.settings.paper import SETTINGS
 from credalearn_experiments.store import Store, read_predictions
 from fake_records import VOTED, VOTED_METRICS
 from tiny_data import write_tiny_data
-from tiny_runs import run_command, start, tiny_context, tiny_plan, wait_until
+from tiny_runs import command, run_command, start, tiny_context, tiny_plan, wait_until
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
@@ -107,6 +114,73 @@ def test_a_killed_run_ends_as_one_never_killed(tmp_path: Path) -> None:
     assert whole.record(run).metrics == killed.record(run).metrics
 
 
+def test_a_student_killed_and_resumed_ends_as_one_never_killed(data: Path, tmp_path: Path) -> None:
+    """Taught on augmented images by networks from the store; in processes with one thread."""
+    whole, killed = Store(tmp_path / "whole"), Store(tmp_path / "killed")
+    setting = ALL_SETTINGS["cifar10n"].narrowed(epochs=2, seeds=(1,), methods=("credal-bounds",))
+    runs = plan([setting], limit=5)
+    student = runs[-1]
+    options = ("--method", "credal-bounds", "--seeds", 1, "--epochs", 2, "--limit", 5)
+    words = ("run", "cifar10n", *options, "--device", "cpu", "--data", data)
+    process = start(command(*words, "--store", killed.folder))
+    wait_until(lambda: read_log(killed.log(student)) or process.poll() is not None)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert [killed.state(run) for run in runs] == ["done"] * 5 + ["started"]
+    for store in (killed, whole):
+        process = start(command(*words, "--store", store.folder))
+        _, text = process.communicate(timeout=120)
+        assert process.returncode == 0, text
+    assert [line.epoch for line in read_log(killed.log(student))] == [1, 2]
+    for run in runs:
+        one, two = (store.tensors(run, "predictions.safetensors") for store in (whole, killed))
+        assert all(torch.equal(one[key], two[key]) for key in one | two), run.name
+    records = list(read_records(killed.folder).records)
+    assert sum("left_out" in record.config for record in records) == 5
+    assert runs_of(records, "cifar10n").keys() == {"credal-bounds"}
+
+
+@pytest.mark.parametrize("method", ["credal-bounds", "pocc-distilled"])
+def test_teachers_are_softmax_runs_of_the_store(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *teachers, student = runs = tiny_plan(method)
+    assert student.teachers == tuple(teachers)
+    trained: list[Training] = []
+
+    def watched(trainings: list[Training], *, deadline: float | None) -> object:
+        trained.extend(trainings)
+        return train(trainings, deadline=deadline)
+
+    widening: list[Any] = []
+
+    def widen(*given: Any) -> Model:
+        widening.append(given)
+        return widened(*given)
+
+    monkeypatch.setattr("credalearn_experiments.runner.train", watched)
+    monkeypatch.setattr("credalearn_experiments.runner.widened", widen)
+    execute(tiny_context(tmp_path), runs)
+    models = [Model(METHODS["softmax"], (each.network,), {}, 0) for each in trained[:5]]
+    inputs, labels = trained[5].inputs, Runner(tiny_context(tmp_path)).labels(student)
+    probs = torch.stack([model.predict(inputs).probs for model in models], 1)
+    assert_close(trained[5].labels.lower, probs.amin(1))
+    assert_close(trained[5].labels.upper, probs.amax(1))
+    folds = Runner(tiny_context(tmp_path))._folds(student, student.seed)
+    if method == "credal-bounds":  # each item is left out by one teacher
+        knows = [(inputs[:, None] == each.inputs).all(2).any(1) for each in trained[:5]]
+        assert (torch.stack(knows).sum(0) == 4).all()
+        assert np.array_equal(torch.stack(knows).int().argmin(0), folds)
+    else:
+        assert student.teachers == replace(student, method="deep-ensemble").bases
+        assert student.asked["member_seeds"] == [1, 2, 3, 4, 5]
+    [given] = widening
+    assert torch.equal(given[1], inputs)
+    assert torch.equal(given[2].reference, labels.reference)
+    assert torch.equal(given[3], probs)
+    assert np.array_equal(given[4], folds)
+
+
 def test_a_deadline_keeps_the_finished_epochs(tmp_path: Path) -> None:
     [run] = runs = tiny_plan("softmax", epochs=4)
     runner = Runner(tiny_context(tmp_path))
@@ -171,9 +245,7 @@ def test_measuring_again_adds_foreign_images_and_keeps_those_that_are_gone(
     assert not any(name.startswith("auroc") for name in before[runs[0]].metrics)
     for name in ("svhn", "fashion-mnist"):  # one after the other is there
         (folder / name).symlink_to(data / name)
-        runner = Runner(context)
-        for run in runs:
-            runner.measure(run)
+        assert Runner(context).measure_again(runs) == len(runs)
         (folder / name).unlink()
     for run, old in before.items():
         new = store.record(run)

@@ -1,6 +1,5 @@
-"""A store of runs: states, claims, refusals, logs and status."""
+"""A store of runs: states, refusals and logs."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import torch
 
 from credalearn import CredalError
 from credalearn_experiments.evaluation import Measurements
-from credalearn_experiments.log import EpochLog, LogLine, read_log, seconds_spent, status_lines
-from credalearn_experiments.runs import Run, plan
+from credalearn_experiments.log import EpochLog, LogLine, read_log, seconds_spent
+from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import Store, read_predictions
 from fuzzing import read_changed_result
@@ -99,44 +98,6 @@ def test_a_log_survives_half_a_line_and_adds_up_the_time_of_all_processes(tmp_pa
     log.epoch(2, of=4, loss=0.5, items=4)
     assert [line.epoch for line in read_log(path)] == [1, 2]
     assert seconds_spent(path) == pytest.approx(9.0, abs=0.5)
-
-
-def test_status_counts_states_and_estimates_the_time_left(store: Store) -> None:
-    runs = plan([SETTING.narrowed(methods=("pocc", "edl", "decalibration"))])
-    done, started, failed = runs[2], runs[3], runs[4]
-    for run in (done, started, failed):
-        store.start(run)
-    lines = [json.dumps({"epoch": epoch, "seconds": 60.0 * epoch}) for epoch in range(1, 11)]
-    store.log(done).write_text("\n".join(lines))
-    finish(store, done)
-    store.log(started).write_text("\n".join(lines[:4]))
-    store.fail(failed, "the loss became nan")
-    head, *rest = status_lines(store, runs)
-    assert head == (  # 6 + 3 · 10 epochs of a minute are left
-        "cifar10h: 1 of 8 runs done, 1 started, 1 failed, 5 not started; about 36 min left"
-    )
-    assert rest == [
-        f"  {started.name}: epoch 4/10, stopped; `run` resumes it",
-        f"  {failed.name}: failed: the loss became nan",
-    ]
-    claim = store.claim(started)
-    assert status_lines(store, runs)[1] == f"  {started.name}: epoch 4/10, running"
-    assert claim is not None
-    claim.release()
-
-
-def test_runs_are_found_as_the_rehearsal_that_they_are(store: Store) -> None:
-    asked = Run(SETTING.narrowed(epochs=3), "deep-ensemble", 1, limit=9)
-    other = Run(SETTING.narrowed(epochs=3), "pocc-center", 77, limit=9)  # not of the setting
-    for run in (asked, other):
-        store.start(run)
-    found = store.runs(SETTING)
-    assert {asked.name, other.name} <= {run.name for run in found}
-    assert next(run for run in found if run.name == asked.name).asked == asked.asked
-    assert [store.state(run) for run in found].count("started") == 2
-    assert len(found) == 1 + len(plan([SETTING]))
-    store.start(replace(asked, setting=replace(SETTING, name="mine")))
-    assert store.settings() == ["cifar10h", "mine"]
 
 
 def test_a_changed_file_of_the_store_is_named_or_used(tmp_path: Path) -> None:

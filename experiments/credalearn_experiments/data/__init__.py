@@ -15,6 +15,7 @@ from credalearn_experiments.data.cifar_people import (
     cifar10h_features,
     cifar10h_voted,
     cifar10n,
+    cifar10n_voted,
 )
 from credalearn_experiments.data.dcic import micebone, treeversity
 from credalearn_experiments.data.folders import UNVERIFIED_VARIABLE, DataFolders, MissingDataError
@@ -37,6 +38,7 @@ TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
     "cifar10h-voted": cifar10h_voted,
     "cifar10h-features": cifar10h_features,
     "cifar10n": cifar10n,
+    "cifar10n-voted": cifar10n_voted,
     "lidc": lidc,
 }
 """Loaders of tasks: given the folders and the maximum number of items per part."""
@@ -50,14 +52,10 @@ FOREIGN: dict[str, Callable[[DataFolders, int, int | None], Tensor]] = {
 }
 """Loaders of foreign images: given the folders, the size in pixels and the maximum number."""
 
-WITHOUT_FOLDER = {"lidc"}
-"""Tasks that need no data folder."""
-
 __all__ = [
     "FOREIGN",
     "TASKS",
     "UNVERIFIED_VARIABLE",
-    "WITHOUT_FOLDER",
     "DataFolders",
     "MissingDataError",
     "Task",

@@ -40,13 +40,13 @@ Pair = tuple[Tensor, Tensor]
 
 def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
     """As the paper splits it: training on CIFAR-10's test images, test on ``data_batch_5``."""
-    images, _, counts = _cifar10h(folders)
+    images, _, counts = read_cifar10h(folders)
     return _task("cifar10h", (images[:limit], counts[:limit]), _test(folders, limit))
 
 
 def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
     """CIFAR-10H with a fifth of its images held back, with their votes; test as in ``cifar10h``."""
-    images, _, counts = _cifar10h(folders)
+    images, _, counts = read_cifar10h(folders)
     train, voted = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 4 // 5))
     learned, held_out = (images[train], counts[train]), (images[voted], counts[voted])
     return _task("cifar10h-voted", learned, _test(folders, limit), held_out)
@@ -58,10 +58,23 @@ def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
     Training: ``data_batch_1`` with the votes of three people. Test: as in ``cifar10h``. Voted:
     CIFAR-10's test images with the votes of CIFAR-10H, by other people on another platform.
     """
-    images, _, counts = _cifar10h(folders)
+    images, _, counts = read_cifar10h(folders)
     train, _ = read_cifar10("data_batch_1", folders)
     learned = (train[:limit], cifar10n_votes(folders)[: len(train)][:limit])
     return _task("cifar10n", learned, _test(folders, limit), (images[:limit], counts[:limit]))
+
+
+def cifar10n_voted(folders: DataFolders, limit: int | None = None) -> Task:
+    """CIFAR-10N's three votes per image, compared with three votes on other images.
+
+    Training: as in ``cifar10n``. Test: ``data_batch_5``. Voted: the same, with three votes each.
+    """
+    train, _ = read_cifar10("data_batch_1", folders)
+    images, y = _test(folders, limit)
+    votes = cifar10n_votes(folders)
+    held_out = votes[4 * len(train) :][:limit]
+    learned = (train[:limit], votes[: len(train)][:limit])
+    return _task("cifar10n-voted", learned, (images, y), (images, held_out))
 
 
 def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
@@ -72,7 +85,7 @@ def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
     test images. Training: 6,000 with their votes. Test: the other 4,000 with their true classes.
     Voted: the same 4,000 with their votes.
     """
-    images, y, counts = _cifar10h(folders)
+    images, y, counts = read_cifar10h(folders)
     train, test = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 3 // 5))
     features = teacher_features(images[torch.cat([train, test])], folders)
     learned, rest = (features[: len(train)], counts[train]), features[len(train) :]
@@ -119,7 +132,7 @@ def cifar10n_votes(folders: DataFolders) -> Tensor:
     return one_hot(torch.from_numpy(labels[3:]), 10).sum(0)
 
 
-def _cifar10h(folders: DataFolders) -> tuple[Tensor, Tensor, Tensor]:
+def read_cifar10h(folders: DataFolders) -> tuple[Tensor, Tensor, Tensor]:
     """CIFAR-10's test images, their true classes, and CIFAR-10H's votes by class, int64 (N, 10)."""
     path = folders.find("cifar10h/cifar10h-counts.npy", what="CIFAR-10H", get=_GET_10H)
     content = read_verified(path, get=_GET_10H)

@@ -43,14 +43,6 @@ class DataFolders:
             tuple(Path(name).expanduser().absolute() for name in text.split(os.pathsep) if name)
         )
 
-    def check_named(self, what: str) -> None:
-        """Refuse to look for something where no folder is named."""
-        if not self.folders:
-            raise MissingDataError(
-                f"{what} cannot be read: no data folder is named. To fix: pass --data FOLDER, or "
-                f"set the environment variable {DATA_VARIABLE}."
-            )
-
     def look(self, *names: str) -> Path | None:
         """The first of these relative paths that exists in a folder, or None."""
         paths = (folder / name for folder in self.folders for name in names)
@@ -58,7 +50,11 @@ class DataFolders:
 
     def find(self, *names: str, what: str, get: str) -> Path:
         """As :meth:`look`, or a ``MissingDataError`` with what is missing and how to get it."""
-        self.check_named(what)
+        if not self.folders:
+            raise MissingDataError(
+                f"{what} cannot be read: no data folder is named. To fix: pass --data FOLDER, or "
+                f"set the environment variable {DATA_VARIABLE}."
+            )
         found = self.look(*names)
         if found is None:
             wanted, places = " or ".join(names), ", ".join(map(str, self.folders))

@@ -59,6 +59,30 @@ def teacher_features(images: Tensor, folders: DataFolders) -> Tensor:
     return _in_batches(teacher.features, images, "cifar10", torch.device("cpu"))
 
 
+class CifarBackbone(nn.Module):
+    """Features (N, 64) of a ResNet-20, to be trained; takes pixels of 0 to 255.
+
+    It starts from the weights published for CIFAR-10 if there are data folders, else from scratch.
+    """
+
+    def __init__(self, folders: DataFolders | None) -> None:
+        super().__init__()
+        known = folders and load_teacher("resnet20", folders, dataset="cifar10")
+        self.network = known or ResNet20(10)
+        _, *scale = _INPUTS["cifar10"]
+        self.register_buffer("scale", torch.tensor(scale).view(2, 3, 1, 1))
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.train()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features, shape (N, 64)."""
+        assert isinstance(self.network, ResNet20)
+        assert isinstance(self.scale, Tensor)
+        mean, std = self.scale
+        given = (images / 255 - mean) / std
+        return self.network.features(given.contiguous(memory_format=torch.channels_last))
+
+
 def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Module:
     """The teacher with its published weights, in evaluation mode, on the CPU."""
     build, release, model, digests = TEACHERS[name]

@@ -54,11 +54,12 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
 def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
     """A setting's runs by method and seed, without networks that are only members of ensembles.
 
-    Those are the runs of a method that an ensemble is built on, on seeds that no other method has.
+    Those are the runs of a method that an ensemble is built on or a student is taught by, on seeds
+    that no other method has; and teachers that do not see all items.
     """
     runs: dict[str, dict[int, Record]] = {}
     for record in sorted(records, key=lambda record: record.seed):
-        if record.setting == setting:
+        if record.setting == setting and "left_out" not in record.config:
             first = runs.setdefault(record.method, {}).setdefault(record.seed, record)
             if first.metrics != record.metrics:
                 raise CredalError(
@@ -66,6 +67,7 @@ def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Rec
                     "one folder."
                 )
     bases = {BASES[method] for method in runs if method in BASES}
+    bases |= {"softmax" for method in runs if method in METHODS and METHODS[method].teachers}
     others = {seed for method, found in runs.items() if method not in bases for seed in found}
     for method in bases & runs.keys():
         runs[method] = {seed: each for seed, each in runs[method].items() if seed in others}

@@ -1,4 +1,4 @@
-"""Which of the paper's settings have runs: how many seeds, what is missing, and why."""
+"""Which settings have runs, the paper's and ours: how many seeds, what is missing, and why."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,24 +34,24 @@ def read_reasons(folder: Path) -> dict[str, str]:
 
 
 def state_page(records: Sequence[Record], reasons: Mapping[str, str]) -> list[Table | str]:
-    """One row for each setting of the paper, run or not."""
+    """One row for each setting of the paper, and of ours on images, run or not."""
     held = {record.setting for record in records}
     answered = Counter(row.setting for row in compare(records))
     printed = Counter(row.our_setting for row in published())
     rows: dict[str, dict[str, Value]] = {}
     for name, setting in SETTINGS.items():
-        if setting.published is None:
-            continue
         runs = runs_of(records, name) if name in held else {}
         missing = _missing(setting, runs)
         why = next((reasons[x] for x in reasons if fnmatchcase(name, x)), "") if missing else ""
-        texts = (_seeds(name, runs), missing, why, f"{answered[name]} of {printed[name]}")
+        figures = f"{answered[name]} of {printed[name]}" if setting.published else ""
+        texts = (_seeds(name, runs), missing, why, figures)
         rows[name] = {column: text or None for column, text in zip(_NAMES, texts, strict=True)}
     columns = [Column(x, marked=False, percent=False, text=x != _NAMES[-1]) for x in _NAMES]
-    done = sum(bool(row[_NAMES[0]]) for row in rows.values())
-    total = f"{answered.total():,} of {sum(printed[name] for name in rows):,}"
-    note = f"{done} of the paper's {len(rows)} settings have runs; {total} figures are answered."
-    return [Table("The paper's settings", columns, rows, corner="setting"), note]
+    paper = [name for name, setting in SETTINGS.items() if setting.published]
+    done = sum(bool(rows[name][_NAMES[0]]) for name in paper)
+    total = f"{answered.total():,} of {sum(printed[name] for name in paper):,}"
+    note = f"{done} of the paper's {len(paper)} settings have runs; {total} figures are answered."
+    return [Table("The paper's settings, and ours", columns, rows, corner="setting"), note]
 
 
 def _seeds(setting: str, runs: Runs) -> str:

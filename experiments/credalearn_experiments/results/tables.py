@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from credalearn.errors import CredalError
 from credalearn_experiments.records import Record
 from credalearn_experiments.results.balance import (
     DEFERRED_BY,
@@ -55,14 +54,6 @@ _SET_SIZES = {
         "set_width_90_plain": "width at 90 %, all items alike",
     }.items()
 }
-_ABOUT_SETS = (
-    "Width is the mean over items and classes of upper − lower, after half of the voted items "
-    "decided how far all sets are widened; covered is the share of the other half whose vote "
-    "shares lie in their widened set; means over 20 halvings per seed, ± over seeds."
-    " For CIFAR-10H, CIFAR-10N and the nodules the default scale was chosen by widths on items of "
-    "the same data sets, some measured here; docs/concepts/sets.md measures on other "
-    "items."
-)
 
 
 def setting_page(
@@ -98,6 +89,9 @@ def setting_page(
         if columns:
             some = _that_measured(runs, columns)
             tables.append(method_table(f"{setting}: {title}", some, columns))
+    if sized := _that_measured(runs, _SET_SIZES):
+        title = f"{setting}: Sets at equal coverage of people's votes"
+        tables.append(method_table(title, sized, _SET_SIZES))
     return [*tables, *notes(runs, setting, main)]
 
 
@@ -126,26 +120,6 @@ def _by_deferral(title: str, runs: Runs, setting: str, asked: Sequence[str] | No
             row[tested.name] = None if net is None else (net, None)
         columns += [quality, *([tested] if found.tested else [])]
     return Table(title, columns, rows)
-
-
-def sets_page(records: Iterable[Record], settings: Sequence[str]) -> list[Table | str]:
-    """Set sizes at equal coverage of every method that has them on all its seeds."""
-    parts: list[Table | str] = []
-    for setting in settings:
-        runs = runs_of(records, setting)
-        sized = {
-            method: by_seed
-            for method, by_seed in runs.items()
-            if all(_SET_SIZES.keys() <= record.metrics.keys() for record in by_seed.values())
-        }
-        if not sized:
-            raise CredalError(
-                f"no method of setting {setting!r} has set sizes at equal coverage. To fix: use a "
-                "setting whose items have held-out votes, such as cifar10h-features."
-            )
-        title = f"{setting}: sets at equal coverage of people's votes"
-        parts += [method_table(title, sized, _SET_SIZES), *notes(runs, setting)]
-    return [*parts, _ABOUT_SETS]
 
 
 def method_table(title: str, runs: Runs, columns: Mapping[str, Column]) -> Table:

@@ -13,6 +13,13 @@ from joblib import Parallel, delayed
 
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.set_worth.few_votes import CALIBRATIONS, few_votes_scores
+from credalearn_experiments.set_worth.images import (
+    IMAGE_CELLS,
+    STATED_CELLS,
+    image_scores,
+    scratch_scores,
+    stated_image_scores,
+)
 from credalearn_experiments.set_worth.networks import (
     MIXED_DATA,
     SMOOTHINGS,
@@ -30,6 +37,9 @@ STUDIES: dict[str, tuple[Callable[..., Iterator[Score]], Mapping[str, Any]]] = {
     "smoothing": (smoothing_scores, SMOOTHINGS),
     "widths": (width_scores, WIDTH_CELLS),
     "few votes": (few_votes_scores, CALIBRATIONS),
+    "images": (image_scores, IMAGE_CELLS),
+    "from scratch": (scratch_scores, IMAGE_CELLS),
+    "statements on images": (stated_image_scores, STATED_CELLS),
 }
 
 

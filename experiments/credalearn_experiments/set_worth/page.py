@@ -17,6 +17,14 @@ from credalearn_experiments.results.style import COLORS, GRAY, save_figure
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.set_worth import STUDIES
 from credalearn_experiments.set_worth.few_votes import CALIBRATIONS, SHAPES
+from credalearn_experiments.set_worth.images import (
+    ENSEMBLE,
+    IMAGE_LEARNERS,
+    IMAGE_SETS,
+    POCC_SET,
+    SCRATCH,
+    STATED_IMAGES,
+)
 from credalearn_experiments.set_worth.networks import (
     LINEAR,
     MIXED,
@@ -26,7 +34,15 @@ from credalearn_experiments.set_worth.networks import (
 )
 from credalearn_experiments.set_worth.scores import METRICS
 from credalearn_experiments.set_worth.statements import CELLS, PAIRS, STATED
-from credalearn_experiments.set_worth.widths import BOUNDS, SOFTMAX, WIDTH_CELLS, WIDTH_LEARNERS
+from credalearn_experiments.set_worth.widths import (
+    BOUNDS,
+    DEFAULT,
+    DISTILLED,
+    HULL,
+    SOFTMAX,
+    WIDTH_CELLS,
+    WIDTH_LEARNERS,
+)
 
 _MIXED_PAIRS = (
     *(f"POCC with center head{mix} less softmax{mix}" for mix in ("", ", mixup", ", CutMix")),
@@ -34,6 +50,27 @@ _MIXED_PAIRS = (
     f"POCC with center head, CutMix less {LINEAR}",
 )
 _SMOOTHED_PAIRS = ("POCC less softmax", "POCC with center head less softmax", f"{LINEAR} less POCC")
+_IMAGE_PAIRS = (
+    *_MIXED_PAIRS[:3],
+    *(f"softmax, {mix} less softmax" for mix in ("mixup", "CutMix")),
+    f"softmax less {LINEAR}",
+    f"{DISTILLED} less {ENSEMBLE}",
+    f"{DISTILLED} less softmax",
+)
+_SCRATCH_PAIRS = (
+    *(f"POCC with center head, {mix} less softmax, {mix}" for mix in ("crop-flip", "cutmix")),
+    "POCC with center head, crop-flip less POCC with center head, none",
+    *(
+        f"POCC with center head, {mix} less POCC with center head, crop-flip"
+        for mix in ("mixup", "cutmix")
+    ),
+)
+_IMAGE_SET_PAIRS = (
+    *(f"{BOUNDS} less {name}" for name in IMAGE_SETS if name != BOUNDS),
+    f"{POCC_SET} less {HULL}",
+    f"{POCC_SET} less {DEFAULT}",
+)
+_WIDTH = Column("width", better="lower", percent=False, digits=3)
 _WIDTH_PAIRS = tuple(f"{BOUNDS} less {name}" for name in WIDTH_LEARNERS if name != BOUNDS)
 
 
@@ -120,7 +157,22 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
     """One table per question, and paired differences to the precise rivals."""
     if records:
         yield images_table(records)
-    said, mixed, smooth, wide, few = (scores.filter(pl.col("study") == name) for name in STUDIES)
+    of = {name: scores.filter(pl.col("study") == name) for name in STUDIES}
+    said, mixed, smooth, wide, few = (of[name] for name in list(STUDIES)[:5])
+    for study, learners, pairs in (
+        ("images", IMAGE_LEARNERS, _IMAGE_PAIRS),
+        ("from scratch", SCRATCH, _SCRATCH_PAIRS),
+        ("statements on images", STATED_IMAGES, PAIRS),
+    ):
+        title = study.capitalize()
+        yield _table(title, of[study], METRICS, learners)
+        yield _table(f"{title}: paired differences", of[study], METRICS, pairs)
+    title, columns = (
+        "Images: sets that cover 90 % of votes",
+        (_WIDTH, Column("coverage", marked=False)),
+    )
+    yield _table(title, of["images"], columns, IMAGE_SETS)
+    yield _table("Images: differences in width", of["images"], [_WIDTH], _IMAGE_SET_PAIRS)
     yield _table("Statements: mean over nine cells", said, METRICS, STATED)
     yield _table("Statements: paired differences, mean over nine cells", said, METRICS, PAIRS)
     yield _table("Mixed items: mean over three data sets", mixed, METRICS, MIXED)
@@ -161,7 +213,8 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
 
 def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
     """Two panels: POCC less its precise rival, and learned bounds less other sets."""
-    said, mixed, smooth, wide, _ = (scores.filter(pl.col("study") == name) for name in STUDIES)
+    of = {name: scores.filter(pl.col("study") == name) for name in STUDIES}
+    said, mixed, smooth, wide = (of[name] for name in list(STUDIES)[:4])
     pair, smoothed = _MIXED_PAIRS[0], _SMOOTHED_PAIRS[0]
     deferral = {
         "statements": difference(said, None, PAIRS[0], "AUARC"),

@@ -3,9 +3,10 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 import credalearn as cl
 from credalearn.conformal.calibration import narrowest_scale
 from credalearn.methods.taught import STRETCHES, narrowest, stretched
-from credalearn_experiments.data.crowd_sets import CROWD_SETS
+from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.set_worth.paths import selected_path
 from credalearn_experiments.set_worth.scores import Score
@@ -32,51 +33,77 @@ WIDTH_LEARNERS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, DEFAULT)
 _FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sets:
+    """Votes on items outside training: a third of the calibration items chooses for the rivals."""
+
+    observed: Tensor  # votes on calibration items, then on test items, shape (N, K)
+    parts: Sequence[np.ndarray]  # rows to choose by, to calibrate on and to test on
+
+    @classmethod
+    def of(cls, data: CrowdSet) -> Self:
+        """Those of a data set."""
+        observed, count = torch.from_numpy(data.counts[data.others]), len(data.split[1])
+        return cls(observed, np.split(np.arange(len(observed)), [count // 3, count]))
+
+    def stretched(
+        self, center: Tensor, ends: Tensor, factors: Sequence[float] = STRETCHES
+    ) -> cl.CredalPredictions:
+        """Boxes (N, 2, K) around a center, times the factor that the items to choose by prefer."""
+        rows = self.parts[0]
+        some = partial(stretched, center[rows], ends[rows])
+        return stretched(center, ends, narrowest(some, self.observed[rows], factors))
+
+    def spread(self, center: Tensor) -> cl.CredalPredictions:
+        """The center ± f·√(p(1 − p))."""
+        gaps = (center * (1 - center)).clamp(min=0).sqrt()
+        return self.stretched(center, torch.stack([center - gaps, center + gaps], 1), _FACTORS)
+
+    def wide_hull(self, hull: cl.CredalPredictions) -> cl.CredalPredictions:
+        """The box around a hull, stretched."""
+        return self.stretched(hull.probs, torch.stack([hull.lower, hull.upper], 1))
+
+    def scores(
+        self, found: Mapping[str, cl.CredalPredictions], *, scaled: Collection[str]
+    ) -> Iterator[tuple[str, str, float]]:
+        """Learner, metric and value: one radius is added, to some with the best of the scales."""
+        choosing, calibrating, testing = (self.observed[rows] for rows in self.parts)
+        for learner, boxes in found.items():
+            some, calibration, test = (boxes[rows] for rows in self.parts)
+            scale: Any = "none"
+            if learner in scaled:
+                bounded = (some.lower, some.upper, some.probs)
+                scale = narrowest_scale(choosing, *bounded, coverage=0.9)
+            inflation = calibration.inflation(calibrating, scale=scale)
+            wide = test.conformalize(inflation)
+            yield learner, "width", float((wide.upper - wide.lower).mean())
+            yield learner, "coverage", float(test.covers(testing, inflation).double().mean())
+
+
 def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
-    """Every contender on one split: a third of the calibration items chooses for the rivals."""
+    """Every contender on one split."""
     name, kind = WIDTH_CELLS[cell]
     data = CROWD_SETS[name](folders, seed)
     X, new = data.features(data.train, data.others)
     labels = cl.from_votes(data.counts[data.train])
     groups = None if data.groups is None else data.groups[data.train]
-    observed = torch.from_numpy(data.counts[data.others])
-    count = len(data.split[1])
-    parts = np.split(np.arange(len(observed)), [count // 3, count])
+    sets = Sets.of(data)
 
     def fit(method: str, backbone: str = "linear" if kind == "linear" else "mlp") -> Any:
         clf = cl.CredalClassifier(method, backbone=backbone, random_state=seed, device="cpu")
         return clf.fit(X, labels, groups=groups).predict_credal(new, meaning="votes")
 
-    def stretched_best(center: Tensor, ends: Tensor, factors: Any = STRETCHES) -> Any:
-        """Boxes (N, 2, K) around a center, times the factor that the items to choose by prefer."""
-        some = partial(stretched, center[parts[0]], ends[parts[0]])
-        return stretched(center, ends, narrowest(some, observed[parts[0]], factors))
-
-    def spread(center: Tensor) -> Any:
-        gaps = (center * (1 - center)).clamp(min=0).sqrt()
-        return stretched_best(center, torch.stack([center - gaps, center + gaps], 1), _FACTORS)
-
     bounds = fit("credal-bounds")
-    found = {BOUNDS: bounds, CENTER: spread(bounds.probs), DISTILLED: fit("pocc-distilled")}
+    found = {BOUNDS: bounds, CENTER: sets.spread(bounds.probs), DISTILLED: fit("pocc-distilled")}
     if kind == "linear":
         hull = _fold_hull(X, labels, new, groups, seed)
         found[DEFAULT] = fit("auto", "auto")
     else:
-        found[SOFTMAX] = spread(fit("softmax").probs)
+        found[SOFTMAX] = sets.spread(fit("softmax").probs)
         hull = fit("deep-ensemble")
-    found[HULL] = hull
-    found[WIDE_HULL] = stretched_best(hull.probs, torch.stack([hull.lower, hull.upper], 1))
-    for learner, boxes in found.items():
-        some, calibration, test = (boxes[rows] for rows in parts)
-        scale: Any = "none"
-        if learner == DEFAULT:
-            bounded = (some.lower, some.upper, some.probs)
-            scale = narrowest_scale(observed[parts[0]], *bounded, coverage=0.9)
-        inflation = calibration.inflation(observed[parts[1]], scale=scale)
-        wide = test.conformalize(inflation)
-        covered = test.covers(observed[parts[2]], inflation).double().mean()
-        yield "widths", cell, learner, seed, "width", float((wide.upper - wide.lower).mean())
-        yield "widths", cell, learner, seed, "coverage", float(covered)
+    found |= {HULL: hull, WIDE_HULL: sets.wide_hull(hull)}
+    for learner, metric, value in sets.scores(found, scaled=[DEFAULT]):
+        yield "widths", cell, learner, seed, metric, value
 
 
 def _fold_hull(

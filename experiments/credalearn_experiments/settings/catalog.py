@@ -52,4 +52,4 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a message: the most similar name, and where to see all."""
     similar = nearest(name, known)
     shown = f"; the most similar name is {similar}" if similar else ""
-    return f"{shown}. To fix: see `credalearn-experiments list --all`."
+    return f"{shown}. To fix: see `credalearn-experiments list '*'`."

@@ -2,8 +2,8 @@
 
 Wang and Chau, *Epistemic Learning from Imprecise Annotation*: three data sets with annotators, and
 the same with collapsed labels; CIFAR-10 and CIFAR-100 with labels of three teachers at two
-temperatures, and with four strengths of smoothing. ``cifar10h-warm`` and
-``cifar10h-cutmix`` are ours.
+temperatures, and with four strengths of smoothing. ``cifar10h-warm``, ``cifar10h-cutmix`` and
+``cifar10n`` are ours.
 
 Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper states neither.
 """
@@ -18,6 +18,7 @@ from credalearn_experiments.settings.setting import (
     Setting,
     Smoothing,
     Teacher,
+    Votes,
 )
 
 # The paper's names of the methods, in the order of its tables.
@@ -122,6 +123,19 @@ def cutmix() -> Setting:
     return replace(warm(), name="cifar10h-cutmix", mix="cutmix", methods=methods)
 
 
+def three_votes() -> Setting:
+    """As :func:`warm`, on three votes per image: which sets cover those on other images best."""
+    methods = ("softmax", "pocc-center", "deep-ensemble", "pocc-distilled", "credal-bounds")
+    return replace(
+        warm(),
+        name="cifar10n",
+        task="cifar10n-voted",
+        labels=Votes(None, "relax-ties"),
+        methods=methods,
+        foreign=(),
+    )
+
+
 def made(task: str, labels: Smoothing | Teacher) -> Setting:
     """Labels of a teacher or smoothed classes, on ``cifar10`` or ``cifar100``."""
     if isinstance(labels, Teacher):
@@ -152,5 +166,6 @@ _ALL = (
     *(collapsed(task) for task in ("cifar10h", "micebone", "treeversity")),
     warm(),
     cutmix(),
+    three_votes(),
 )
 SETTINGS: dict[str, Setting] = {setting.name: setting for setting in _ALL}

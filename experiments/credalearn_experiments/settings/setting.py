@@ -85,14 +85,10 @@ class Setting:
         check_choice(self.mix, get_args(Mixing), name="mix")
         for method in self.methods:
             check_choice(method, METHODS, name=f"a method of setting {self.name!r}")
-            if METHODS[method].teachers is not None:
+            several = METHODS[method].num_members > 1 or METHODS[method].teachers is not None
+            if several and self.depends_on_seed:
                 raise CredalError(
-                    f"{method!r} of setting {self.name!r} learns from teachers. To fix: train it "
-                    "with CredalClassifier."
-                )
-            if METHODS[method].num_members > 1 and self.depends_on_seed:
-                raise CredalError(
-                    f"the members of {method!r} would learn from different votes, together more "
+                    f"the networks of {method!r} would learn from different votes, together more "
                     f"than setting {self.name!r} allows. To fix: use it where all votes are used."
                 )
         whole = all(isinstance(seed, int) and seed >= 1 for seed in self.seeds)

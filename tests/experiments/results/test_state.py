@@ -21,6 +21,7 @@ def test_the_first_pattern_gives_the_reason_and_complete_settings_need_none() ->
     records = fake_records("micebone") + fake_records("cifar10-smooth-0.1", methods=["pocc"])
     rows = rows_of(records, {"cifar100-*": "no data", "*": "time"})
     assert rows["micebone"] == ["10: the paper's 5", None, None, "47 of 47"]
+    assert rows["cifar10n"] == [None, "all", "time", None]
     assert rows["cifar100-smooth-0.1"] == [None, "all", "no data", "0 of 93"]
     seeds, missing, why, _ = rows["cifar10-smooth-0.1"]
     assert (seeds, why) == ("10: pocc", "time")

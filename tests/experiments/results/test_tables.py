@@ -11,7 +11,7 @@ from credalearn_experiments.records import Record
 from credalearn_experiments.results.balance import ENTROPY, MAIN, balance, deferred_by
 from credalearn_experiments.results.seeds import mean_of_every, runs_of
 from credalearn_experiments.results.table import Table, markdown
-from credalearn_experiments.results.tables import sets_page, setting_page
+from credalearn_experiments.results.tables import setting_page
 from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
 from fake_records import fake_records
 
@@ -156,14 +156,11 @@ def test_own_settings_compare_all_methods_unless_they_have_the_papers() -> None:
 
 def test_set_sizes_with_the_coverage_reached() -> None:
     records = fake_records("cifar10h-features")
-    table, *lines = sets_page(records, ["cifar10h-features"])
-    assert isinstance(table, Table)
+    title = "Sets at equal coverage of people's votes"
+    table = tables_of(records, "cifar10h-features")[title]
     assert table.rows.keys() == {record.method for record in records}
     own = [record.metrics["set_width_90"] for record in records if record.method == "edl"]
     assert table.rows["edl"]["width at 90 %"] == pytest.approx((np.mean(own), np.std(own)))
     assert not any("**" in line.split("|")[3] for line in markdown(table).splitlines()[2:])
-    assert lines[0] == "10 seeds of every method."
     bare = [replace(r, metrics={"accuracy": 0.9}) if r.method == "edl" else r for r in records]
-    table = sets_page(bare, ["cifar10h-features"])[0]
-    assert isinstance(table, Table)
-    assert "edl" not in table.rows
+    assert "edl" not in tables_of(bare, "cifar10h-features")[title].rows
