@@ -16,8 +16,10 @@ from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from credalearn.app.nodules import load_nodules
-from credalearn_experiments.data.cifar import CIFAR10_CLASSES
+from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10
+from credalearn_experiments.data.cifar_people import cifar10n_votes
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.teachers import teacher_features
 
 Rows = np.ndarray
 Votes = tuple[np.ndarray, np.ndarray, np.ndarray]  # item, annotator and class of each vote
@@ -87,6 +89,16 @@ def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
         return _on_features(X, counts, judged, split)
 
     return make
+
+
+def cifar10n(folders: DataFolders, seed: int) -> CrowdSet:
+    """CIFAR-10N, three votes on each of 10,000 training images, as 64 features.
+
+    The network of the features has seen these images with their true classes, the votes never.
+    """
+    X, votes = _features_10n(folders)
+    split = np.split(np.random.default_rng(seed).permutation(len(X)), [3000, 4500])
+    return _on_features(X, votes.astype(float), votes, split)
 
 
 def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
@@ -183,6 +195,13 @@ def voted_features(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(np.random.default_rng(0).permutation(10_000))
     X = torch.cat([task.train_inputs, task.voted_inputs]).double().numpy()[order]
     return X, torch.cat([task.train_counts, task.voted_counts]).numpy()[order]
+
+
+@cache
+def _features_10n(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
+    images, _ = read_cifar10("data_batch_5", folders)
+    votes = cifar10n_votes(folders)[-len(images) :]
+    return teacher_features(images, folders).double().numpy(), votes.numpy()
 
 
 def _lewidi(name: str, folders: DataFolders) -> tuple[list[str], np.ndarray, Votes]:

@@ -15,7 +15,7 @@ from torch import Tensor
 import credalearn as cl
 from credalearn.conformal.calibration import narrowest_scale
 from credalearn.methods.taught import STRETCHES, narrowest, stretched
-from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
+from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet, cifar10n
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.set_worth.paths import selected_path
 from credalearn_experiments.set_worth.scores import Score
@@ -24,7 +24,7 @@ BOUNDS, CENTER = "learned bounds", "its center ± f·√(p(1 − p))"
 WIDTH_CELLS = {
     f"{data}, {kind}": (data, kind)
     for kind, more in (("linear", ("ConvAbuse", "ArMIS")), ("network", ()))
-    for data in ("LIDC", "CIFAR-10H, 3 votes", "CIFAR-10H, all votes", *more)
+    for data in ("LIDC", "CIFAR-10H, 3 votes", "CIFAR-10H, all votes", "CIFAR-10N", *more)
 }
 SOFTMAX, DEFAULT = "one softmax ± f·√(p(1 − p))", "default of the package"
 HULL, WIDE_HULL = "hull of the teachers", "hull of the teachers, stretched by f"
@@ -83,7 +83,7 @@ class Sets:
 def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Every contender on one split."""
     name, kind = WIDTH_CELLS[cell]
-    data = CROWD_SETS[name](folders, seed)
+    data = (CROWD_SETS | {"CIFAR-10N": cifar10n})[name](folders, seed)
     X, new = data.features(data.train, data.others)
     labels = cl.from_votes(data.counts[data.train])
     groups = None if data.groups is None else data.groups[data.train]
