@@ -1,7 +1,4 @@
-"""Training items, and the folds that candidates are compared on.
-
-Shapes: N items, D features, K classes.
-"""
+"""Training items, and the folds that candidates are compared on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

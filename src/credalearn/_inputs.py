@@ -1,7 +1,4 @@
-"""Items as the networks take them: tables as numbers, texts as TF-IDF, sparse rows, images.
-
-Shapes: N items, K classes.
-"""
+"""Items as the networks take them: tables as numbers, texts as TF-IDF, sparse rows, images."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""The network among the candidates of the default learner: kept where it beats the linear model.
-
-Shapes: N items, K classes.
-"""
+"""The network among the candidates of the default learner: kept where it beats the linear model."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""Scores of items as NumPy arrays, in order. Imports no torch.
-
-Shapes: N items.
-"""
+"""Scores of items as NumPy arrays, in order. Imports no torch."""
 
 from typing import Any
 

@@ -3,8 +3,6 @@
 Every candidate has a pessimistic, an optimistic and a center head (``pocc-center``): a linear model
 with one of several L2 penalties, or a small network. They are compared by the log-likelihood of the
 right class, out of fold, after one temperature.
-
-Shapes: N items, D features, K classes.
 """
 
 from collections.abc import Callable

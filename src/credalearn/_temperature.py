@@ -1,7 +1,4 @@
-"""One temperature for predicted probabilities.
-
-Shapes: N items, K classes.
-"""
+"""One temperature for predicted probabilities."""
 
 import math
 

@@ -1,7 +1,4 @@
-"""CredalClassifier, the scikit-learn estimator.
-
-Shapes: N items, K classes.
-"""
+"""CredalClassifier, the scikit-learn estimator."""
 
 from __future__ import annotations
 

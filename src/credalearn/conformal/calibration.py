@@ -3,8 +3,6 @@
 A scale is a function of the chosen distribution alone, above 0, of shape (N, 1) or (N, K). At 90 %
 coverage of the votes of CIFAR-10H, softmax's mean width is .45 unscaled, .13 by ``"binomial"`` and
 .11 by ``"relative-variance"`` (``benchmarks/conformal_scales.py``).
-
-Shapes: N items, K classes.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""How far an observed label distribution lies from a predicted box or distribution.
-
-Shapes: N items, K classes.
-"""
+"""How far an observed label distribution lies from a predicted box or distribution."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,4 @@
-"""Which score to defer by: the one that ranks errors best on items that calibrate nothing.
-
-Shapes: N items.
-"""
+"""Which score to defer by: the one that ranks errors best on items that calibrate nothing."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,7 +1,4 @@
-"""What can be promised about the predicted items: a rate that stays at or below a limit.
-
-Shapes: N items.
-"""
+"""What can be promised about the predicted items: a rate that stays at or below a limit."""
 
 from dataclasses import dataclass
 from typing import Literal, final

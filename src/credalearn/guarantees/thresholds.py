@@ -1,7 +1,4 @@
-"""Choosing the threshold above which items are deferred.
-
-Shapes: N items.
-"""
+"""Choosing the threshold above which items are deferred."""
 
 import math
 from collections.abc import Sequence as Several

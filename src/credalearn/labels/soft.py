@@ -1,8 +1,6 @@
 """Credal sets from soft labels, teachers, smoothing and the statements of people.
 
 The soft label is the ``reference`` of its set.
-
-Shapes: N items, K classes.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""A method: pure functions and a few numbers, in one record.
-
-Shapes: N items, M members or passes, H heads, D features, K classes.
-"""
+"""A method: pure functions and a few numbers, in one record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

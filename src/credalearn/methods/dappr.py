@@ -1,8 +1,6 @@
 r"""Dirichlet-approximated possibilistic posterior predictions, DAPPr.
 
 The network gives a Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z) + 1`.
-
-Shapes: N items, K classes.
 """
 
 from torch import Tensor

@@ -7,8 +7,6 @@ log-likelihood of the training labels by
 
 which is concave with g_k(0) = 0. The shifts with :math:`g_k(c) \ge 0` are an interval; its two ends
 for each class give 2K shifted softmaxes, and an item's set is the box around them.
-
-Shapes: N items, K classes.
 """
 
 import torch

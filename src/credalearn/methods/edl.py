@@ -1,8 +1,6 @@
 r"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018).
 
 The network gives a Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z) + 1`.
-
-Shapes: N items, K classes.
 """
 
 import math

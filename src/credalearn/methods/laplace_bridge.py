@@ -2,8 +2,6 @@ r"""Laplace bridge: a Dirichlet from a Gaussian over the last layer (Hobbhahn et
 
 Post hoc, on a trained softmax network. The Gaussian is Laplace's approximation with
 Kronecker-factored curvature, and only features and probabilities are needed, no Jacobians.
-
-Shapes: N items, D features, K classes.
 """
 
 import math

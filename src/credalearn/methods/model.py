@@ -1,7 +1,4 @@
-"""A trained model: a method, its networks, and what it learned from them afterwards.
-
-Shapes: N items, M members or passes, H heads, D features, K classes.
-"""
+"""A trained model: a method, its networks, and what it learned from them afterwards."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,6 @@
 """The pessimistic–optimistic credal classifier, POCC (Wang and Chau, 2026), and its variants.
 
 The predicted set is the hull of the heads; their mean gives class and probabilities.
-
-Shapes: N items, K classes.
 """
 
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""Methods compared over seeds: the balanced quality score (BQS), and by significance (BQS-ST).
-
-Shapes: M methods, S seeds.
-"""
+"""M methods compared over S seeds: balanced quality (BQS), and by significance (BQS-ST)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""A backbone with several classification heads, computed as one matrix product.
-
-Shapes: N items, D features, H heads, K classes.
-"""
+"""A backbone with several classification heads, computed as one matrix product."""
 
 from collections.abc import Callable
 from typing import Any, Self

@@ -1,7 +1,4 @@
-"""Inputs standardized to mean 0 and spread 1, by a layer that is saved with the weights.
-
-Shapes: N items, D features of a table, C channels of an image.
-"""
+"""Inputs standardized to mean 0 and spread 1, by a layer that is saved with the weights."""
 
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,4 @@
-"""What every batch of credal sets can do, written once.
-
-Shapes: N items, V vertices, K classes.
-"""
+"""What every batch of credal sets can do, written once."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

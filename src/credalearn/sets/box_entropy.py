@@ -1,8 +1,6 @@
 """The largest and the smallest entropy among the distributions between two bounds.
 
 The minimum lies at a vertex of the box: every class at a bound but one, which takes up the rest.
-
-Shapes: N items, K classes.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Credal sets given by a distribution and how far from it others may lie.
-
-Shapes: N items, K classes.
-"""
+"""Credal sets given by a distribution and how far from it others may lie."""
 
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,4 @@
-"""Credal sets given by points whose convex hull they are.
-
-Shapes: N items, V vertices, K classes.
-"""
+"""Credal sets given by points whose convex hull they are."""
 
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,4 @@
-"""Whether votes could have come from a set: exact binomial tests of its bounds.
-
-Shapes: N items, K classes.
-"""
+"""Whether votes could have come from a set: exact binomial tests of its bounds."""
 
 import numpy as np
 import torch

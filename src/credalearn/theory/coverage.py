@@ -1,7 +1,4 @@
-"""How well label rules agree with votes that they were not made from.
-
-Shapes: N items, K classes, S splits.
-"""
+"""How well label rules agree with votes that they were not made from, over S splits."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""One model in training: its batches, steps, losses and checkpoints.
-
-Shapes: N items, H heads, K classes.
-"""
+"""One model in training: its batches, steps, losses and checkpoints."""
 
 import math
 import time

@@ -1,7 +1,4 @@
-"""Random changes to inputs, for a whole epoch at once and on their device.
-
-Shapes: N items, D features; or N images, C channels, H pixels high, W pixels wide.
-"""
+"""Random changes to inputs, for a whole epoch at once and on their device."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,6 @@
 """Linear credal models: heads that are linear in the features, fitted by L-BFGS with a penalty.
 
-Shapes: N items, D features, H heads, K classes. Features are a tensor or a sparse matrix of SciPy;
-sparse ones are never made dense.
+Features are a tensor or a sparse matrix of SciPy; sparse ones are never made dense.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""One model to train: network, data, loss and recipe in one record.
-
-Shapes: N items, H heads, K classes.
-"""
+"""One model to train: network, data, loss and recipe in one record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
