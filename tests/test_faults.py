@@ -231,7 +231,7 @@ FAULTS = {
         "metrics/test_metrics.py::test_a_confidence_on_an_edge_falls_to_the_left",
     ),
     "the most certain are deferred first": Fault(
-        "metrics/rejection.py",
+        "_ranks.py",
         "order = scores.argsort()",
         "order = (-scores).argsort()",
         "metrics/test_metrics.py::test_deferral_with_any_scores_and_ties",
