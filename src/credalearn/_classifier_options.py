@@ -14,7 +14,7 @@ from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method
 from credalearn.nets import Backbone
 from credalearn.train import AUGMENTS, Recipe
-from credalearn.train.device import find_device
+from credalearn.train.distributed import find_device
 from credalearn.train.recipe import Optimizer, Precision, Schedule
 
 _DEFAULTS = Recipe()

@@ -42,7 +42,7 @@ from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import Progress
-from credalearn.train.device import find_device
+from credalearn.train.distributed import find_device
 from credalearn.train.linear import Inputs
 
 Meaning = Literal["truth", "votes"]

@@ -1,6 +1,7 @@
-r"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018).
+r"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018), and DAPPr.
 
-The network gives a Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z) + 1`.
+DAPPr makes Dirichlet-approximated possibilistic posterior predictions. Both networks give a
+Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z) + 1`.
 """
 
 import math
@@ -9,11 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, softplus
 
-from credalearn.methods.base import Method, Outputs, State, dirichlet
+from credalearn.methods.base import Method, Outputs, State
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 
 _RISE = 10  # epochs over which a penalty rises to its full weight
+_PENALTY = 2e-4  # that full weight, of DAPPr
+_FLOOR = 1e-8
 
 
 def edl_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
@@ -48,8 +51,10 @@ def concentration(logits: Tensor) -> Tensor:
 
 
 def mean_of_dirichlet(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
-    """The Dirichlet of the one head; its mean gives class and probabilities."""
-    return dirichlet(concentration(outputs.logits[:, 0, 0]))
+    """The Dirichlet of the one head; its mean, a single point, gives class and probabilities."""
+    alpha = concentration(outputs.logits[:, 0, 0])
+    mean = alpha / alpha.sum(1, keepdim=True)
+    return CredalPredictions(mean, mean, mean, concentration=alpha)
 
 
 def _evidential(logits: Tensor, y: Tensor, epoch: int | Tensor) -> Tensor:
@@ -67,5 +72,25 @@ def _divergence_from_uniform(alpha: Tensor) -> Tensor:
     )
 
 
+def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
+    r"""DAPPr's loss of logits (N, 1, K) on each label's reference q, a mean over items.
+
+    .. math:: \alpha_0\log\alpha_0 + \sum_k \alpha_k\log(p^*_k / \alpha_k)
+              + \lambda\sum_k ((1 - q_k)\alpha_k)^2
+
+    with :math:`p^* \propto \alpha - q`, a constant for the gradient, and λ rising to 2e-4 over ten
+    epochs.
+    """
+    q = labels.reference.to(logits.dtype)
+    alpha = concentration(logits[:, 0])
+    total = alpha.sum(1)
+    mode = (alpha - q).detach().clamp(min=0) + _FLOOR  # a q of 1 may be 1.000001 by rounding
+    mode = mode / mode.sum(1, keepdim=True)
+    fit = total * total.log() + (alpha * (mode.log() - alpha.log())).sum(1)
+    penalty = ((1 - q) * alpha).square().sum(1)
+    return (fit + _PENALTY * rising(epoch) * penalty).mean()
+
+
 EDL = Method(loss=edl_loss, predictions=mean_of_dirichlet, score="evidence")
 EDL_SOFT = Method(loss=edl_soft_loss, predictions=mean_of_dirichlet, score="evidence")
+DAPPR = Method(loss=dappr_loss, predictions=mean_of_dirichlet, score="evidence")

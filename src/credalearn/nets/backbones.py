@@ -8,9 +8,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
-from credalearn.nets.mlp import MLP
-from credalearn.nets.network import Network
-from credalearn.nets.outside import PACKAGES, OutsideBackbone
+from credalearn.nets.network import MLP, Network
 from credalearn.nets.residual import ResNet18, WideResNet28x4
 from credalearn.nets.standardize import Standardize
 from credalearn.nets.weights import load_weights, read_weights
@@ -26,6 +24,7 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
     "wrn-28-4": WideResNet28x4,
 }
 
+PACKAGES = ("torchvision", "timm")
 BACKBONE_NAMES = ", ".join(map(repr, (*BACKBONES, *(f"{package}:NAME" for package in PACKAGES))))
 
 
@@ -66,6 +65,8 @@ def build_backbone(
             raise CredalError(f"a function as backbone must make a torch.nn.Module; got {got}.")
         return made.cpu()
     if backbone not in BACKBONES:
+        from credalearn.nets.outside import OutsideBackbone  # other packages, which few use
+
         return OutsideBackbone(backbone, input_shape, weights=path)
     build = BACKBONES[backbone]
     places_dropout = getattr(build, "places_dropout", False)

@@ -16,8 +16,6 @@ from credalearn.nets.residual import image_channels
 from credalearn.nets.standardize import Standardize
 from credalearn.nets.weights import load_weights, read_weights
 
-PACKAGES = ("torchvision", "timm")
-
 # Files of DenseNet are older than its names: denselayer1.norm.1.weight is the weight of norm1.
 _OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d\.)")
 

@@ -4,7 +4,6 @@ Features are a tensor or a sparse matrix of SciPy; sparse ones are never made de
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -56,7 +55,11 @@ class LinearProblem:
         else:
             squares = torch.from_numpy(X.multiply(X).sum(1)).double().ravel()
         self.length = float(squares @ self.weight[:, 0]) or 1.0
-        self.covariance = self._covariance()
+        self.covariance: Tensor | None = None  # of the features, (D, D), unless it is too large
+        if isinstance(X, Tensor) and self.num_features <= _MOST_SCALED:
+            step = max(1, len(self.X) // (_ROWS_PER_FEATURE * self.num_features))
+            rows, share = self.X[::step], self.weight[::step].float()
+            self.covariance = (rows.T @ (rows * share)).double() / share.sum().clamp(min=1e-9)
 
     def fit(
         self,
@@ -73,10 +76,24 @@ class LinearProblem:
         shape = (self.num_features + 1, self.num_classes)
         penalties = torch.full((shape[0], 1), penalty * self.length, dtype=torch.float64)
         penalties[-1] = _INTERCEPT_PENALTY
-        scaling = self._scaling(penalty * self.length)
+        at = torch.zeros(shape, dtype=torch.float64) if start is None else start
+        factor, curvature = None, 1.0
+        if self.covariance is not None:
+            curvature = (self.num_classes - 1) / self.num_classes**2  # at equal probabilities
+            hessian = curvature * self.covariance
+            hessian.diagonal().add_(penalty * self.length)
+            factor = cholesky(hessian)
+            at = torch.cat([factor.T @ at[:-1], curvature**0.5 * at[-1:]])
+
+        def unscaled(values: Tensor, *, upper: bool) -> Tensor:
+            """A head from its coordinates (upper), or a slope in these."""
+            if factor is None:
+                return values
+            weights = solve_triangular(factor.T if upper else factor, values[:-1], upper=upper)
+            return torch.cat([weights, values[-1:] / curvature**0.5])
 
         def objective(scaled: Tensor) -> tuple[float, Tensor]:
-            head = scaling.head(scaled)
+            head = unscaled(scaled, upper=True)
             logits = self._times(head[:-1]) + head[-1]
             logits = logits if offset is None else logits + offset
             log_probs = logits.log_softmax(1) if offset is None else logsigmoid(logits)
@@ -87,12 +104,10 @@ class LinearProblem:
             if offset is not None:
                 cost -= (self.weight * (1 - wanted) * logsigmoid(-logits)).sum()
             cost += (penalties * head.square()).sum() / 2
-            return float(cost), scaling.slope(slope + penalties * head)
+            return float(cost), unscaled(slope + penalties * head, upper=False)
 
-        first = torch.zeros(shape, dtype=torch.float64) if start is None else start
-        at = scaling.coordinates(first)
         found = minimize(objective, at, most_steps=most_steps, slope=_SLOPE, gain=gain)
-        return scaling.head(found)
+        return unscaled(found, upper=True)
 
     def fit_credal(self, labels: CredalSet, penalty: float, center: Tensor) -> list[Tensor]:
         """The pessimistic, the optimistic and the center head, which is fitted already.
@@ -124,23 +139,6 @@ class LinearProblem:
             network.heads.bias.copy_(values[-1])
         return network
 
-    def _covariance(self) -> Tensor | None:
-        """Of the features, shape (D, D), from some rows; None where it would be too large."""
-        if not isinstance(self.X, Tensor) or self.num_features > _MOST_SCALED:
-            return None
-        step = max(1, len(self.X) // (_ROWS_PER_FEATURE * self.num_features))
-        rows, weight = self.X[::step], self.weight[::step].float()
-        return (rows.T @ (rows * weight)).double() / weight.sum().clamp(min=1e-9)
-
-    def _scaling(self, strength: float) -> "_Scaling":
-        if self.covariance is None:
-            return _Scaling(None, 1.0)
-        # Curvature of the loss at equal probabilities.
-        curvature = (self.num_classes - 1) / self.num_classes**2
-        hessian = curvature * self.covariance
-        hessian.diagonal().add_(strength)
-        return _Scaling(cholesky(hessian), curvature**0.5)
-
     def _times(self, weights: Tensor) -> Tensor:
         if isinstance(self.X, Tensor):
             return linear(self.X, weights.T.float()).double()
@@ -151,31 +149,6 @@ class LinearProblem:
             # Twelve times as fast as self.X.T @ error, which walks down the columns.
             return (error.float().T @ self.X).T.double()
         return torch.from_numpy(self.X.T @ error.numpy().astype(self.X.dtype)).double()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scaling:
-    """Coordinates of a head, (D + 1, K): Lᵀ W for the weights, and the intercept times a number."""
-
-    factor: Tensor | None  # L, lower triangular, shape (D, D); None is the identity
-    intercept: float
-
-    def coordinates(self, head: Tensor) -> Tensor:
-        if self.factor is None:
-            return head
-        return torch.cat([self.factor.T @ head[:-1], self.intercept * head[-1:]])
-
-    def head(self, scaled: Tensor) -> Tensor:
-        if self.factor is None:
-            return scaled
-        weights = solve_triangular(self.factor.T, scaled[:-1], upper=True)
-        return torch.cat([weights, scaled[-1:] / self.intercept])
-
-    def slope(self, slope: Tensor) -> Tensor:
-        if self.factor is None:
-            return slope
-        weights = solve_triangular(self.factor, slope[:-1], upper=False)
-        return torch.cat([weights, slope[-1:] / self.intercept])
 
 
 def log_odds(logits: Tensor) -> Tensor:

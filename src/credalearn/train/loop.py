@@ -14,7 +14,6 @@ from threading import Event
 import torch
 
 from credalearn.errors import TrainingError
-from credalearn.train._cuda_graphs import RecordedLearner
 from credalearn.train._learner import Learner
 from credalearn.train._threads import on_one_thread
 from credalearn.train.distributed import summed, world_size
@@ -50,10 +49,7 @@ def _train(
     trainings: Sequence[Training], deadline: float | None, stopped: Event
 ) -> list[list[float] | TrainingError]:
     """See :func:`train`; ends after an epoch if ``stopped`` is set."""
-    learners = [
-        Learner(training) if training.execution == "eager" else RecordedLearner(training)
-        for training in trainings
-    ]
+    learners = [_learner(training) for training in trainings]
     active = [learner for learner in learners if not learner.finished]
     while active:
         for learner in active:
@@ -72,6 +68,14 @@ def _train(
     for learner in learners:
         learner.finish()
     return [learner.failure or learner.losses for learner in learners]
+
+
+def _learner(training: Training) -> Learner:
+    if training.execution == "eager":
+        return Learner(training)
+    from credalearn.train._cuda_graphs import RecordedLearner  # for GPUs alone
+
+    return RecordedLearner(training)
 
 
 def _is_over(deadline: float | None, device: torch.device) -> bool:
