@@ -153,7 +153,7 @@ FAULTS = {
         "train/test_checkpoint.py::test_a_stopped_run_resumes_to_the_same_weights[1-adam]",
     ),
     "the cosine falls by a quarter turn": Fault(
-        "train/recipe.py",
+        "train/training.py",
         "math.cos(math.pi * share)",
         "math.cos(share)",
         "train/test_recipe.py::test_rates_of_the_papers_recipes",

@@ -10,6 +10,6 @@ from credalearn.train.checkpoint import check_checkpoint as check_checkpoint
 from credalearn.train.loop import train as train
 from credalearn.train.progress import Listener as Listener
 from credalearn.train.progress import Progress as Progress
-from credalearn.train.recipe import Recipe as Recipe
 from credalearn.train.training import Loss as Loss
+from credalearn.train.training import Recipe as Recipe
 from credalearn.train.training import Training as Training

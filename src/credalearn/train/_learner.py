@@ -23,8 +23,7 @@ from credalearn.train.distributed import (
     world_size,
     wrap,
 )
-from credalearn.train.recipe import Recipe
-from credalearn.train.training import Training
+from credalearn.train.training import Recipe, Training
 
 
 class Learner:

@@ -32,7 +32,7 @@ def describe_run(training: Training) -> Described:
     parts = {each.name: getattr(labels, each.name) for each in fields(labels)}
     parts = {name: tensor for name, tensor in parts.items() if tensor is not None}
     return {
-        **{name: _plain(value) for name, value in asdict(training.recipe).items()},
+        **asdict(training.recipe),
         "method": _name(training.loss),
         "augment": None if training.augment is None else _name(training.augment),
         "mix": None if training.mix is None else _name(training.mix),
@@ -59,7 +59,8 @@ def save_checkpoint(
     live = state_tensors(network, optimizer)
     tensors = {name: x.cpu() for name, x in live.items()}  # once, for the digest and the file
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
-    metadata = {"run": json.dumps(run), "digest": digest_of(tensors)}
+    text = json.dumps(run, default=np.generic.item)  # parameter grids contain NumPy's numbers
+    metadata = {"run": text, "digest": digest_of(tensors)}
     write_tensors(path, tensors, metadata=metadata, other=None)
 
 
@@ -131,8 +132,3 @@ def _check_same_run(path: Path, there: Described, here: Described) -> None:
 
 def _name(function: object) -> str:
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-
-
-def _plain(value: object) -> object:
-    """NumPy's numbers, which parameter grids contain, as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -21,7 +21,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from credalearn.errors import CredalError, TrainingError
-from credalearn.train.recipe import Recipe
+from credalearn.train.training import Recipe
 
 # The others wait while the first process evaluates a model. If one dies, torchrun ends them all.
 _PATIENCE = timedelta(days=7)

@@ -37,7 +37,7 @@ from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train.distributed import find_device
-from credalearn.train.recipe import Recipe
+from credalearn.train.training import Recipe
 
 if TYPE_CHECKING:
     from credalearn.app.run import Predictor
