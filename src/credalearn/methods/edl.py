@@ -1,7 +1,6 @@
-r"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018), and DAPPr.
+"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018), and DAPPr (Ni et al., 2026).
 
-DAPPr makes Dirichlet-approximated possibilistic posterior predictions. Both networks give a
-Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z) + 1`.
+The networks give a Dirichlet distribution; docs/methods.md has the formulas of their losses.
 """
 
 import math
@@ -20,16 +19,7 @@ _FLOOR = 1e-8
 
 
 def edl_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
-    r"""Evidential loss of logits (N, 1, K) on the one-hot top class of each label's reference.
-
-    The top class is the first of equally probable ones.
-
-    .. math:: \sum_k y_k(\log S - \log\alpha_k)
-              + \lambda\,\mathrm{KL}(\mathrm{Dir}(\tilde\alpha) \| \mathrm{Dir}(1)),
-              \quad \tilde\alpha = y + (1 - y)\alpha
-
-    a mean over items, with :math:`S = \sum_k \alpha_k` and λ rising to 1 over ten epochs.
-    """
+    """Evidential loss of logits (N, 1, K) on the one-hot top class of each label's reference."""
     reference = labels.reference
     y = one_hot(reference.argmax(1), reference.shape[1])
     return _evidential(logits[:, 0], y.to(logits.dtype), epoch)
@@ -73,14 +63,7 @@ def _divergence_from_uniform(alpha: Tensor) -> Tensor:
 
 
 def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
-    r"""DAPPr's loss of logits (N, 1, K) on each label's reference q, a mean over items.
-
-    .. math:: \alpha_0\log\alpha_0 + \sum_k \alpha_k\log(p^*_k / \alpha_k)
-              + \lambda\sum_k ((1 - q_k)\alpha_k)^2
-
-    with :math:`p^* \propto \alpha - q`, a constant for the gradient, and λ rising to 2e-4 over ten
-    epochs.
-    """
+    """DAPPr's loss of logits (N, 1, K) on each label's reference q, a mean over items."""
     q = labels.reference.to(logits.dtype)
     alpha = concentration(logits[:, 0])
     total = alpha.sum(1)

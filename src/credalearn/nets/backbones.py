@@ -16,7 +16,8 @@ from credalearn.nets.weights import load_weights, read_weights
 Backbone = str | nn.Module | Callable[[], nn.Module]
 
 # Each builds a backbone for inputs of a shape (without the items). A class that places dropout
-# itself has ``places_dropout = True``, takes ``dropout`` and keeps it as an attribute.
+# itself has ``places_dropout = True``, takes ``dropout`` and keeps it as an attribute; ``Network``
+# puts that of others before the heads.
 BACKBONES: dict[str, Callable[..., nn.Module]] = {
     "linear": partial(MLP, hidden=()),
     "mlp": MLP,
@@ -43,11 +44,7 @@ def build_backbone(
     dropout: float = 0.0,
     weights: str | Path | None = None,
 ) -> nn.Module:
-    """A new backbone for items of this shape; a named one starts from the file, if there is one.
-
-    Only backbones that place dropout themselves use it: ``Network`` puts that of others before the
-    heads.
-    """
+    """A new backbone for items of this shape; a named one starts from the file, if there is one."""
     name = type(backbone).__name__
     if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
         raise CredalError(

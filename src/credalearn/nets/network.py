@@ -12,10 +12,7 @@ from credalearn.nets.standardize import Standardize
 
 
 class MLP(nn.Module):
-    """Standardized inputs (N, D) through hidden layers of these widths, with rectifiers.
-
-    Without hidden layers the heads on top of it are linear in the inputs, which may then be sparse.
-    """
+    """Standardized inputs (N, D) through hidden layers of these widths, if any, with rectifiers."""
 
     def __init__(self, input_shape: tuple[int, ...], hidden: tuple[int, ...] = (128, 128)) -> None:
         super().__init__()
@@ -43,11 +40,7 @@ class MLP(nn.Module):
 
 
 class Network(nn.Module):
-    """Features of any backbone, flattened to (N, D), then H linear heads over K classes.
-
-    Dropout is before the heads. A backbone that places it itself (``places_dropout = True``) must
-    have been built with the same probability; there is none before the heads then.
-    """
+    """Features of any backbone, flattened to (N, D), then H linear heads over K classes."""
 
     def __init__(
         self,

@@ -21,11 +21,7 @@ _OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d\.)")
 
 
 class OutsideBackbone(nn.Module):
-    """Standardized images through another package's network without its classifier.
-
-    ``weights`` is a file with the published state dict, with the classifier or without, or
-    ``model.safetensors`` of a saved classifier; else weights are random.
-    """
+    """Standardized images through another package's network without its classifier."""
 
     def __init__(
         self, name: str, input_shape: tuple[int, ...], *, weights: Path | None = None
