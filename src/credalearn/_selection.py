@@ -94,10 +94,7 @@ def select(
     device: torch.device,
     report: Report | None,
 ) -> Selected:
-    """Compare the candidates on folds, and fit the best one on all items.
-
-    Methods with teachers have linear candidates only, and the models of the folds teach.
-    """
+    """Compare the candidates on folds, and fit the best one on all items."""
     folds = make_folds(items.truth, groups, random_state=random_state)
 
     def work(tell: Report) -> Selected:

@@ -91,12 +91,7 @@ def calibrate(
     target: Target = "votes",
     random_state: int = 0,
 ) -> Inflation:
-    r"""How much to widen sets so that they cover new items like these; see :class:`Inflation`.
-
-    The :math:`\lceil (n+1) \cdot \text{coverage} \rceil`-th smallest nonconformity of the n items,
-    or of those of each stratum; infinite where that exceeds n. If the target is the distribution,
-    each item counts with draws from what may be behind its votes.
-    """
+    """How much to widen sets so that they cover new items like these; see :class:`Inflation`."""
     found = Inflation(  # checks the options, and knows which nonconformity is the radius
         coverage=coverage,
         radius=math.inf,

@@ -19,11 +19,7 @@ Objective = Callable[[Tensor], tuple[float, Tensor]]  # a point to its value and
 def minimize(
     objective: Objective, start: Tensor, *, most_steps: int, slope: float, gain: float
 ) -> Tensor:
-    """A point of least value, found by at most so many steps from ``start``.
-
-    It ends where no number of the slope exceeds ``slope``, or where a step gains at most ``gain``.
-    The line search allows edges (Lewis and Overton, 2013): the slope of a worst case jumps.
-    """
+    """A point of least value: no number of its slope exceeds ``slope``, or no step gains more."""
     steps: deque[tuple[Tensor, Tensor, float]] = deque(maxlen=_MEMORY)
     point, (value, uphill) = start, objective(start)
     for _ in range(most_steps):
@@ -65,6 +61,7 @@ def _line_search(
     objective: Objective, point: Tensor, value: float, uphill: Tensor, direction: Tensor
 ) -> tuple[Tensor, float, Tensor] | None:
     """A point along the direction, lower and less steep, with its value and slope; None if none."""
+    # It allows edges (Lewis and Overton, 2013): the slope of a worst case jumps.
     steepness = float(uphill.ravel() @ direction.ravel())
     near, far, length = 0.0, None, 1.0
     best: tuple[Tensor, float, Tensor] | None = None

@@ -31,11 +31,7 @@ def mixup(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tenso
 
 
 def cutmix(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-    """Each image with a rectangle of its partner in its place (Yun et al., 2019).
-
-    The rectangle has the shape of the image and lies inside it. Of features, random columns are
-    the partner's.
-    """
+    """Each image with a rectangle of its partner (Yun et al., 2019); of tables, random columns."""
     count, *sizes = inputs.shape
     if len(sizes) == 3:
         sides = [_inside(size, (1 - kept).sqrt()) for size in sizes[1:]]

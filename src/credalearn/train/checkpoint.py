@@ -1,8 +1,4 @@
-"""Checkpoints: the state of a training run in one safetensors file.
-
-Weights, optimizer state, the losses so far, and a description of the run that they belong to. The
-file is written whole or not at all.
-"""
+"""Checkpoints: weights, optimizer, losses and a description of the run, in one safetensors file."""
 
 import hashlib
 import json

@@ -110,12 +110,9 @@ class LinearProblem:
         return unscaled(found, upper=True)
 
     def fit_credal(self, labels: CredalSet, penalty: float, center: Tensor) -> list[Tensor]:
-        """The pessimistic, the optimistic and the center head, which is fitted already.
-
-        The first two start from the center: at zero all logits tie, every member of a label costs
-        the same, and training stays at chance. The cost of a class is the smaller, the larger its
-        logit, so that the best member for the logits is the worst case.
-        """
+        """The pessimistic, the optimistic and the center head, which is fitted already."""
+        # The first two start from the center: at zero all logits tie, and training stays at chance.
+        # A class costs less, the larger its logit: the best member for logits is the worst case.
         both = [
             self.fit(target, penalty, center, most_steps=_CREDAL_STEPS, gain=_CREDAL_GAIN)
             for target in (labels.best_target, labels.worst_target)
