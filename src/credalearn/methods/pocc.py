@@ -1,7 +1,4 @@
-"""The pessimistic–optimistic credal classifier, POCC (Wang and Chau, 2026), and its variants.
-
-The predicted set is the hull of the heads; their mean gives class and probabilities.
-"""
+"""The pessimistic–optimistic credal classifier, POCC (Wang and Chau, 2026), and its variants."""
 
 from dataclasses import replace
 

@@ -90,6 +90,7 @@ def check_checkpoint(training: Training) -> None:
 
 
 def _read_checkpoint(path: Path, run: Described) -> dict[str, Tensor]:
+    """The tensors of a checkpoint that belongs to this run; else what differs."""
     if path.is_dir():
         raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
     try:
@@ -101,29 +102,23 @@ def _read_checkpoint(path: Path, run: Described) -> dict[str, Tensor]:
         raise CheckpointError(
             f"{path} is not a checkpoint of this version. To fix: {_DELETE}."
         ) from error
-    _check_same_run(path, there, run)
+    differ = [name for name in run if there.get(name) != run[name]]
+    if differ:
+        digests = ("network", "first weights", "inputs", "labels")
+        listed = ", ".join(
+            name if name in digests else f"{name} ({there.get(name)!r} there, {run[name]!r} here)"
+            for name in differ
+        )
+        hint = "delete it or name another checkpoint"
+        if differ == ["first weights"]:
+            hint = "seed torch before you build the backbone, or load the weights that it had"
+        raise CheckpointError(
+            f"{path} belongs to another run: {listed} differ. To fix: {hint}; in cross-validation "
+            "use none, since every fold is a run of its own."
+        )
     if digest != digest_of(tensors):  # a flipped bit would only make the weights wrong
         raise CheckpointError(str(damaged(path, "its content has changed", fix=_DELETE)))
     return tensors
-
-
-def _check_same_run(path: Path, there: Described, here: Described) -> None:
-    """Reject the state of another run, and name what differs."""
-    differ = [name for name in here if there.get(name) != here[name]]
-    if not differ:
-        return
-    digests = ("network", "first weights", "inputs", "labels")
-    listed = ", ".join(
-        name if name in digests else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
-        for name in differ
-    )
-    hint = "delete it or name another checkpoint"
-    if differ == ["first weights"]:
-        hint = "seed torch before you build the backbone, or load the weights that it had"
-    raise CheckpointError(
-        f"{path} belongs to another run: {listed} differ. To fix: {hint}; in cross-validation use "
-        "none, since every fold is a run of its own."
-    )
 
 
 def _name(function: object) -> str:
