@@ -153,7 +153,7 @@ FAULTS = {
         "train/test_checkpoint.py::test_a_stopped_run_resumes_to_the_same_weights[1-adam]",
     ),
     "the cosine falls by a quarter turn": Fault(
-        "train/recipe.py",
+        "train/training.py",
         "math.cos(math.pi * share)",
         "math.cos(share)",
         "train/test_recipe.py::test_rates_of_the_papers_recipes",
@@ -231,7 +231,7 @@ FAULTS = {
         "metrics/test_metrics.py::test_a_confidence_on_an_edge_falls_to_the_left",
     ),
     "the most certain are deferred first": Fault(
-        "metrics/rejection.py",
+        "_ranks.py",
         "order = scores.argsort()",
         "order = (-scores).argsort()",
         "metrics/test_metrics.py::test_deferral_with_any_scores_and_ties",

@@ -24,7 +24,7 @@ LAYERS = [
     *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks", "_temperature"],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
     *["metrics", "guarantees", "theory", "_targets", "_table_encoder", "_text_encoder", "_inputs"],
-    *["_folds", "_method_training", "_network_candidate", "_selection", "_model_files"],
+    *["_folds", "_method_training", "_selection", "_model_files"],
     "_classifier_options",
     *["classifier", "_load"],
     "app",

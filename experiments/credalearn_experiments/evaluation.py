@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from credalearn._ranks import as_scores, tie_ends
+from credalearn._ranks import as_scores, kept_means
 from credalearn._temperature import fit_temperature, temper
 from credalearn.conformal.distance import box_distance
 from credalearn.methods import METHODS
@@ -192,16 +192,10 @@ def evaluate_voted(
 def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[str, float]:
     """Mean of ``wrong`` (N,) over the most certain 80 and 90 %; equally certain items share it."""
     scores = as_scores(predictions.score("lower-probability"), name="score")
-    order = scores.argsort()
-    ends = tie_ends(scores[order])
-    sums = wrong.double().numpy(force=True)[order].cumsum()[ends - 1]
+    means = kept_means(scores, wrong.double().numpy(force=True))
     # Python rounds halves to even: 80 % and 90 % of five items are both four.
-    kept = {percent: max(1, round(percent * len(order) / 100)) for percent in KEPT}
-    return {
-        f"{name}_at_{percent}": float(np.interp(count, np.append(0, ends), np.append(0, sums)))
-        / count
-        for percent, count in kept.items()
-    }
+    kept = {percent: max(1, round(percent * len(means) / 100)) for percent in KEPT}
+    return {f"{name}_at_{percent}": float(means[count - 1]) for percent, count in kept.items()}
 
 
 def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:

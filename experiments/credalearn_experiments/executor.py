@@ -17,8 +17,14 @@ from joblib import Parallel, delayed, parallel_config
 
 from credalearn._files import writing
 from credalearn.errors import CredalError
-from credalearn.train.device import find_device
-from credalearn.train.distributed import hear, process_group, rank, tell, under_torchrun
+from credalearn.train.distributed import (
+    find_device,
+    hear,
+    process_group,
+    rank,
+    tell,
+    under_torchrun,
+)
 from credalearn_experiments.data import UNVERIFIED_VARIABLE
 from credalearn_experiments.runner import RunContext, Runner
 from credalearn_experiments.runs import Run

@@ -28,8 +28,7 @@ from credalearn.train import (
     seeded,
     train,
 )
-from credalearn.train.device import find_device
-from credalearn.train.distributed import own_gpu, tell, world_size
+from credalearn.train.distributed import find_device, own_gpu, tell, world_size
 from credalearn.train.training import Execution
 from credalearn_experiments.data import DataFolders, MissingDataError, Task, load_foreign, load_task
 from credalearn_experiments.evaluation import Measurements, measure

@@ -2,6 +2,8 @@
 
 Public names are imported on first use: ``import credalearn`` alone imports neither torch nor
 scikit-learn, so that the command answers at once. ``__init__.pyi`` lists them.
+
+Shapes in all docstrings: N items, K classes, V vertices, D features, H heads, M members or passes.
 """
 
 import ast

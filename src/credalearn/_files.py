@@ -37,9 +37,8 @@ def whole_file(
 ) -> Iterator[Path]:
     """A temporary path that replaces ``path`` when the block ends without error.
 
-    It is in a folder of its own next to ``path``, and what a killed process left is removed. File
-    and folder reach the disk. A link is followed, but not out of the folder ``within``. ``other``
-    is the remedy in errors; None passes the OSError on.
+    A link is followed, but not out of the folder ``within``. ``other`` is the remedy in errors;
+    None passes the OSError on.
     """
     with nullcontext() if other is None else writing(path, other=other):
         target = _target(path, within)
@@ -70,10 +69,7 @@ def sweep(folder: Path) -> None:
 
 
 class FolderLock:
-    """The lock of a folder, a file in it: one process at a time holds it, and it ends with that.
-
-    Raises BlockingIOError if another process holds it for longer than ``wait`` seconds.
-    """
+    """The lock of a folder, a file in it: one process at a time holds it, and it ends with that."""
 
     def __init__(self, folder: Path, *, wait: float = 0.0) -> None:
         self.folder, end = folder, time.monotonic() + wait

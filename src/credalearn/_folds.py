@@ -1,7 +1,4 @@
-"""Training items, and the folds that candidates are compared on.
-
-Shapes: N items, D features, K classes.
-"""
+"""Training items, and the folds that candidates are compared on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +11,13 @@ from torch import Tensor
 
 from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.errors import CredalError
-from credalearn.methods import Method, Model
+from credalearn.methods import Model
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train.linear import Inputs, LinearProblem
 
 NUM_FOLDS = 4
 Rows = NDArray[np.int64]
-Report = Callable[[str, float], None]  # takes what is being done, and the share that is done
 Encode = Callable[[Inputs, Rows], Inputs]  # by an encoder that is fitted on these rows alone
 
 
@@ -58,18 +54,6 @@ class Items:
     def cost(self, probs: Tensor) -> float:
         """The mean of :meth:`costs`."""
         return float(np.average(self.costs(probs).numpy(), weights=self.weight))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Search:
-    """What the default learner compares its candidates on."""
-
-    items: Items
-    folds: Rows  # number of each item's fold, shape (N,)
-    method: Method
-    random_state: int
-    device: torch.device
-    report: Report
 
 
 def make_folds(

@@ -1,7 +1,4 @@
-"""Items as the networks take them: tables as numbers, texts as TF-IDF, sparse rows, images.
-
-Shapes: N items, K classes.
-"""
+"""Items as the networks take them: tables as numbers, texts as TF-IDF, sparse rows, images."""
 
 from typing import Any
 
@@ -31,17 +28,13 @@ def fit_encoder(
     table: bool,
     used: np.ndarray | None,
 ) -> tuple[Encoder, Inputs]:
-    """Learn from the ``used`` rows how items are encoded, and encode all.
-
-    ``texts``, ``sparse`` and ``table`` say what the estimator takes. Texts are only counted: each
-    fold of a selection weighs the counts itself.
-    """
+    """Learn from the ``used`` rows how items are encoded, and encode all."""
     X = as_numpy(X, name="X")
     if texts:
         given = as_texts(X)
         validate_data(estimator, given[:, None], skip_check_array=True)
         words = TextEncoder.fit(given if used is None else given[used])
-        return words, words.count(given)
+        return words, words.count(given)  # each fold of a selection weighs the counts itself
     if issparse(X) or not table:
         return None, _numbers(estimator, X, sparse=sparse and issparse(X), reset=True)
     opened = Table.of(X)

@@ -1,7 +1,4 @@
-"""Training of a method given by name: its networks, teachers first where it has them.
-
-Shapes: N items, K classes.
-"""
+"""Training of a method given by name: its networks, teachers first where it has them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext

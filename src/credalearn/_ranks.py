@@ -1,7 +1,4 @@
-"""Scores of items as NumPy arrays, in order. Imports no torch.
-
-Shapes: N items.
-"""
+"""Scores of items as NumPy arrays, in order. Imports no torch."""
 
 from typing import Any
 
@@ -36,19 +33,15 @@ def as_scores(values: ArrayLike, *, name: str, num_items: int | None = None) -> 
     return array
 
 
-def average_ranks(scores: np.ndarray) -> np.ndarray:
-    """Ranks from 1 to N, shape (N,), float64; equal scores share the mean of theirs."""
+def kept_means(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Mean value of the m items with the lowest scores, for m = 1..N; equal ones share theirs."""
     order = scores.argsort()
-    ends = tie_ends(scores[order])
-    sizes = np.diff(ends, prepend=0)
-    ranks = np.empty(len(scores))
-    ranks[order] = np.repeat(ends - (sizes - 1) / 2, sizes)
-    return ranks
-
-
-def tie_ends(ordered: np.ndarray) -> np.ndarray:
-    """For each run of equal values in ascending ones, how many values there are up to its end."""
-    return np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, len(ordered))
+    ordered, kept = scores[order], np.arange(1, len(scores) + 1)
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, len(ordered))
+    sums = values[order].cumsum()[ends - 1]
+    # Among equals the expected sum grows in equal steps: along a straight line.
+    means: np.ndarray = np.interp(kept, np.append(0, ends), np.append(0, sums)) / kept
+    return means
 
 
 def as_array(values: Any) -> Any:

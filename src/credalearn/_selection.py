@@ -3,8 +3,6 @@
 Every candidate has a pessimistic, an optimistic and a center head (``pocc-center``): a linear model
 with one of several L2 penalties, or a small network. They are compared by the log-likelihood of the
 right class, out of fold, after one temperature.
-
-Shapes: N items, D features, K classes.
 """
 
 from collections.abc import Callable
@@ -19,21 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from credalearn._folds import (
-    Items,
-    Report,
-    Rows,
-    Search,
-    make_folds,
-    out_of_fold,
-    rows_outside,
-)
-from credalearn._network_candidate import better_network, may_be_network
+from credalearn._folds import Items, Rows, make_folds, out_of_fold, rows_outside
+from credalearn._method_training import MethodTraining
 from credalearn._temperature import fit_temperature, temper
 from credalearn.methods import METHODS, Method, Model, Outputs
 from credalearn.methods.taught import as_wide_as, narrowest, taught_labels
 from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
+from credalearn.train import Recipe
 from credalearn.train._threads import on_one_thread
 from credalearn.train.linear import Inputs, LinearProblem, soft_target
 
@@ -44,8 +35,14 @@ PENALTIES = tuple(10.0 ** -(1 + step / 2) for step in range(12))  # 0.1 to 3e-7,
 # penalties without a gain, weaker ones are not tried.
 _LEAST_GAIN, _MOST_WORSE = 5e-4, 2
 _LARGE_TABLE = 2**22  # numbers: from here on several threads are faster than one
+# A network is tried from so many items on, with at most so many features.
+_ITEMS, _FEATURES = 500, 5000
+_RECIPE = Recipe(epochs=60, weight_decay=1e-4, schedule="constant")
+_PATIENCE = 6  # epochs without a gain
+_MANY_ITEMS, _LARGE_BATCH = 20_000, 512
 
 _T = TypeVar("_T")
+Report = Callable[[str, float], None]  # takes what is being done, and the share that is done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +73,18 @@ class Selected:
     out_of_fold: CredalPredictions  # by the model of the other folds, not tempered
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """What the default learner compares its candidates on."""
+
+    items: Items
+    folds: Rows
+    method: Method
+    random_state: int
+    device: torch.device
+    report: Report
+
+
 def select(
     items: Items,
     *,
@@ -85,10 +94,7 @@ def select(
     device: torch.device,
     report: Report | None,
 ) -> Selected:
-    """Compare the candidates on folds, and fit the best one on all items.
-
-    Methods with teachers have linear candidates only, and the models of the folds teach.
-    """
+    """Compare the candidates on folds, and fit the best one on all items."""
     folds = make_folds(items.truth, groups, random_state=random_state)
 
     def work(tell: Report) -> Selected:
@@ -183,19 +189,78 @@ def _better(search: Search, path: LinearPath) -> Selected:
         heads = problem.fit_credal(items.labels[rows], path.penalty, center)
         models.append(_model(problem.network(heads), SELECTED_METHOD))
     found, tried = out_of_fold(models, path.inputs, folds), path.tried
-    if may_be_network(search):
+    # Enough items, dense and without weights, as the training of networks takes them.
+    dense = isinstance(items.inputs, Tensor) and items.weight is None
+    if dense and len(items) >= _ITEMS and items.inputs.shape[1] <= _FEATURES:
         tried += 1
-        better = better_network(search, found.probs)
+        better = _better_network(search, found.probs, tried)
         if better is not None:
-            epochs, model, found = better
-            choice = Choice(backbone="mlp", epochs=epochs, candidates=tried)
-            return Selected(choice, model, folds, found)
+            return better
     search.report("linear model: fit on all items", 0.95)
     problem, center = _last_fit(items, path)
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), SELECTED_METHOD, random_state=search.random_state)
     choice = Choice(backbone="linear", penalty=path.penalty, candidates=tried)
     return Selected(choice, model, folds, found)
+
+
+def _better_network(search: Search, rival: Tensor, tried: int) -> Selected | None:
+    """A network, if its gain over out-of-fold probabilities (N, K) exceeds its standard error."""
+    # The first fold tells when to stop, and whether there is hope. The others decide.
+    items, folds, others = search.items, search.folds, rows_outside(search.folds)
+    first = np.flatnonzero(folds == 0)
+    judged = items[first]
+    costs: list[Tensor] = []
+
+    def judge(network: Network) -> bool:
+        model = Model(search.method, (network,), {}, search.random_state)
+        costs.append(judged.costs(model.predict(judged.inputs).probs))
+        network.train()
+        return len(costs) - int(torch.stack(costs).mean(1).argmin()) > _PATIENCE
+
+    _fit_network(search, others[0], _RECIPE.epochs, "first fold", 0.6, judge)
+    epochs = int(torch.stack(costs).mean(1).argmin()) + 1
+    if (judged.costs(rival[first]) - costs[epochs - 1]).mean() <= 0:
+        return None  # not even on the fold that chose its epochs
+    models = [
+        _fit_network(search, rows, epochs, f"fold {number} of {len(others)}", 0.7 + 0.05 * number)
+        for number, rows in enumerate(others, 1)
+    ]
+    found = out_of_fold(models, [items.inputs] * len(models), folds)
+    rest = np.flatnonzero(folds != 0)
+    gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
+    if gain.mean() <= gain.std() / len(gain) ** 0.5:
+        return None
+    model = _fit_network(search, np.arange(len(items)), epochs, "all items", 0.95)
+    choice = Choice(backbone="mlp", epochs=epochs, candidates=tried)
+    return Selected(choice, model, folds, found)
+
+
+def _fit_network(
+    search: Search,
+    rows: np.ndarray,
+    epochs: int,
+    what: str,
+    share: float,
+    judge: Callable[[Network], bool] | None = None,
+) -> Model:
+    """A network trained on these rows for so many epochs, or until ``judge`` is true."""
+    items = search.items[rows]
+
+    def stop(network: Network, epoch: int) -> bool:
+        search.report(f"network: {what}, epoch {epoch} of {epochs}", share)  # notices Ctrl-C
+        return judge is not None and judge(network)
+
+    size = _LARGE_BATCH if len(items) >= _MANY_ITEMS else _RECIPE.batch_size
+    seed = search.random_state
+    training = MethodTraining(
+        method=search.method,
+        backbone="mlp",
+        recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=seed),
+        device=search.device,
+        stop=stop,
+    )
+    return training.fit(items.inputs, items.labels.to(dtype=torch.float32))[0]
 
 
 def _taught(search: Search, path: LinearPath) -> Selected:

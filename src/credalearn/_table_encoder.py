@@ -1,7 +1,4 @@
-"""Columns of a table as numbers: missing values filled, categories one-hot.
-
-Shapes: N items, D columns, D' encoded features.
-"""
+"""Columns of a table as numbers: missing values filled, categories one-hot."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

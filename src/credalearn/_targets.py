@@ -1,7 +1,4 @@
-"""Targets y of the classifier, as credal sets with class names.
-
-Shapes: N items, K classes.
-"""
+"""Targets y of the classifier, as credal sets with class names."""
 
 from numbers import Number
 from typing import Any

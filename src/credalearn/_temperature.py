@@ -1,7 +1,4 @@
-"""One temperature for predicted probabilities.
-
-Shapes: N items, K classes.
-"""
+"""One temperature for predicted probabilities."""
 
 import math
 
@@ -13,14 +10,9 @@ _LARGEST = 20.0  # and the smallest is its inverse
 
 
 def fit_temperature(probs: Tensor, target: Tensor, *, weight: Tensor | None = None) -> float:
-    r"""The T that minimizes the mean of :math:`-\tilde q_i^\top \log p_i^{(T)}`, in [0.05, 20].
-
-    :math:`p^{(T)} \propto p^{1/T}`: the logits divided by T (Guo, Pleiss, Sun and Weinberger,
-    2017). :math:`\tilde q = (n q + 1/K) / (n + 1)` smooths the targets by one of n + 1 items, as
-    Platt (1999) does: where all of n predictions are right, the best T without it would be 0 and
-    all probabilities 1. Exact up to 1e-4 of log T: the mean is convex in 1/T. The
-    probabilities, of items that were not trained on, and targets have shape (N, K), weights (N,).
-    """
+    """The T in [0.05, 20] whose p^(1/T) fit the targets (N, K) best (Guo et al., 2017)."""
+    # Targets are smoothed by one of n + 1 items, as Platt (1999) does: where all of n predictions
+    # are right, the best T without it would be 0. Exact up to 1e-4 of log T: convex in 1/T.
     logits, wanted = log_probs(probs), target.double()
     weights = torch.ones(len(logits), dtype=torch.float64) if weight is None else weight.double()
     count = weights.sum() ** 2 / weights.square().sum()  # of equal weights that tell as much

@@ -1,7 +1,4 @@
-"""Texts as numbers: TF-IDF of words and of characters, for any language.
-
-Shapes: N texts, D terms.
-"""
+"""Texts as numbers: TF-IDF of words and of characters, for any language."""
 
 from array import array
 from collections import Counter

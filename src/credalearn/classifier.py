@@ -1,7 +1,4 @@
-"""CredalClassifier, the scikit-learn estimator.
-
-Shapes: N items, K classes.
-"""
+"""CredalClassifier, the scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import Progress
-from credalearn.train.device import find_device
+from credalearn.train.distributed import find_device
 from credalearn.train.linear import Inputs
 
 Meaning = Literal["truth", "votes"]

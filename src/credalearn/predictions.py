@@ -1,7 +1,4 @@
-"""Predictions of every method: a set of distributions for each item, and its scores.
-
-Shapes: N items, V vertices, K classes.
-"""
+"""Predictions of every method: a set of distributions for each item, and its scores."""
 
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields

@@ -11,8 +11,7 @@ from torch.nn.functional import softplus
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.methods.dappr import dappr_loss
-from credalearn.methods.edl import edl_loss, edl_soft_loss
+from credalearn.methods.edl import dappr_loss, edl_loss, edl_soft_loss
 from random_sets import distributions
 
 Loss = Callable[[Tensor, cl.CredalSet, int], Tensor]

@@ -7,12 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from credalearn import CredalError, metrics
-from credalearn._ranks import average_ranks
 from random_sets import distributions
 
 
@@ -100,12 +99,6 @@ def test_deferral_with_any_scores_and_ties(
     rows = np.arange(len(items))[::-1]
     turned = metrics.accuracy_rejection(probs, np.array(y)[rows], scores[rows])
     assert torch.equal(turned, found)
-
-
-@given(st.lists(SCORES, min_size=1, max_size=30), st.sampled_from([np.float32, np.float64]))
-def test_ranks_against_scipy(values: list[float], dtype: type[np.floating]) -> None:
-    scores = np.array(values, dtype)
-    np.testing.assert_array_equal(average_ranks(scores), rankdata(scores))
 
 
 def test_spearman_against_scipy(generator: torch.Generator) -> None:

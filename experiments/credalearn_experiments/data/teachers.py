@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
-from credalearn.nets.weights import load_weights, read_weights
+from credalearn.nets.backbones import load_weights, read_weights
 from credalearn_experiments.data.cifar_networks import MobileNetV2, ResNet20, ShuffleNetV2
 from credalearn_experiments.data.folders import DataFolders, refuse
 

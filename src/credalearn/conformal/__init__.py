@@ -1,7 +1,4 @@
-"""Predicted sets widened until they contain what people say about new items.
-
-Imports no torch: a run's stored radius is read without it.
-"""
+"""Predicted sets widened until they contain what people say about new items; without torch."""
 
 from credalearn.conformal.inflation import Distance as Distance
 from credalearn.conformal.inflation import Inflation as Inflation

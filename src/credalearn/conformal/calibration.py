@@ -3,20 +3,19 @@
 A scale is a function of the chosen distribution alone, above 0, of shape (N, 1) or (N, K). At 90 %
 coverage of the votes of CIFAR-10H, softmax's mean width is .45 unscaled, .13 by ``"binomial"`` and
 .11 by ``"relative-variance"`` (``benchmarks/conformal_scales.py``).
-
-Shapes: N items, K classes.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.conformal.distance import BALLS, as_shares, box_distance
-from credalearn.conformal.few_votes import plausible_distributions
 from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, rank_of
 from credalearn.errors import CredalError
 from credalearn.sets.checks import as_votes
@@ -24,6 +23,13 @@ from credalearn.sets.checks import as_votes
 # So that a class without any probability can be voted for, too. A floor of .001 gives 18 % narrower
 # sets for 3 votes per image and 22 to 47 % wider ones for 51; one of .1 wider ones for both.
 FLOOR = 0.01
+
+# The mixture behind a few votes.
+_CONCENTRATIONS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+_EXPONENTS = (0.5, 1.0, 2.0, 4.0)
+_LEAST = 0.001
+_STEPS = 400  # of expectation maximization
+_DRAWS = 30  # per item
 
 
 def relative_variance(probs: Tensor) -> Tensor:
@@ -85,12 +91,7 @@ def calibrate(
     target: Target = "votes",
     random_state: int = 0,
 ) -> Inflation:
-    r"""How much to widen sets so that they cover new items like these; see :class:`Inflation`.
-
-    The :math:`\lceil (n+1) \cdot \text{coverage} \rceil`-th smallest nonconformity of the n items,
-    or of those of each stratum; infinite where that exceeds n. If the target is the distribution,
-    each item counts with draws from what may be behind its votes.
-    """
+    """How much to widen sets so that they cover new items like these; see :class:`Inflation`."""
     found = Inflation(  # checks the options, and knows which nonconformity is the radius
         coverage=coverage,
         radius=math.inf,
@@ -152,3 +153,40 @@ def _radius(off: Tensor, coverage: float) -> float:
     draws, items = off.shape
     rank = rank_of(items, coverage)
     return float(off.flatten().sort().values[rank * draws - 1]) if rank <= items else math.inf
+
+
+def plausible_distributions(votes: Tensor, probs: Tensor, *, random_state: int) -> Iterator[Tensor]:
+    """Thirty draws from the distribution behind each item's votes, each of shape (N, K)."""
+    # The shares of three votes scatter far more than the distribution they are drawn from, so sets
+    # that cover such shares are wider than the distribution needs. How distributions scatter around
+    # a prediction p is taken as a mixture of Dirichlet distributions with the parameters
+    # a p^τ / Σ p^τ + 0.001, over a grid of a and τ, weighted by largest likelihood given the
+    # votes. From n votes per item only the first n moments can be known; the rest is the model's.
+    grid = probs.new_tensor(list(product(_CONCENTRATIONS, _EXPONENTS)))  # (G, 2)
+    fits = torch.stack([_log_likelihood(votes, _parameters(probs, *each)) for each in grid], 1)
+    fits = (fits - fits.amax(1, keepdim=True)).exp()  # (N, G)
+    weights = torch.ones_like(fits[0]) / len(grid)
+    for _ in range(_STEPS):
+        shares = fits * weights
+        weights = (shares / shares.sum(1, keepdim=True)).mean(0)
+    ends = (fits * weights).cumsum(1).numpy(force=True)
+    random = np.random.default_rng(random_state)
+    for _ in range(_DRAWS):
+        places = random.uniform(size=(len(votes), 1)) * ends[:, -1:]
+        part = (ends < places).sum(1).clip(max=len(grid) - 1)
+        chosen = _parameters(probs, *grid[part].T[..., None]) + votes
+        drawn = random.standard_gamma(chosen.numpy(force=True))
+        yield torch.from_numpy(drawn / drawn.sum(1, keepdims=True)).to(probs)
+
+
+def _parameters(probs: Tensor, concentration: Tensor, exponent: Tensor) -> Tensor:
+    """Of the Dirichlet distribution with numbers for all items, or one for each, (N, 1)."""
+    sharp = probs**exponent
+    return concentration * sharp / sharp.sum(1, keepdim=True) + _LEAST
+
+
+def _log_likelihood(votes: Tensor, parameters: Tensor) -> Tensor:
+    """Of votes that are drawn from a distribution with Dirichlet parameters (N, K), shape (N,)."""
+    total, count = parameters.sum(1), votes.sum(1)
+    each = ((parameters + votes).lgamma() - parameters.lgamma()).sum(1)
+    return each + total.lgamma() - (total + count).lgamma()

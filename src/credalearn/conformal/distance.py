@@ -1,7 +1,4 @@
-"""How far an observed label distribution lies from a predicted box or distribution.
-
-Shapes: N items, K classes.
-"""
+"""How far an observed label distribution lies from a predicted box or distribution."""
 
 from collections.abc import Callable
 
@@ -29,10 +26,7 @@ def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
 def box_distance(
     observed: Tensor, lower: Tensor, upper: Tensor, scale: Tensor, *, signed: bool = False
 ) -> Tensor:
-    """The least r >= 0 with q in [lower − r·s, upper + r·s], shape (N,): exact.
-
-    Signed: the least r, below 0 where q lies inside by a margin.
-    """
+    """The least r (0 or more unless signed) with q in [lower − r·s, upper + r·s], shape (N,)."""
     gap = torch.maximum(lower - observed, observed - upper)
     return ((gap if signed else gap.clamp(min=0)) / scale).amax(1)
 
@@ -57,11 +51,9 @@ BALLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def kullback_leibler_bounds(probs: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    """Smallest and largest share of each class at most ``radius`` (N, 1) away, two of (N, K).
-
-    The nearest distribution with a given share of one class keeps the proportions of the others, so
-    this is a question about two classes; by bisection, to the last digit, outward.
-    """
+    """Smallest and largest share of each class at most ``radius`` (N, 1) away, two of (N, K)."""
+    # The nearest distribution with a given share of one class keeps the proportions of the others,
+    # so this is a question about two classes; by bisection, to the last digit, outward.
 
     def farthest(end: float) -> Tensor:
         near, far = probs.clone(), torch.full_like(probs, end)

@@ -1,7 +1,4 @@
-"""Split-conformal inflation: by how much predicted sets are widened, and what that promises.
-
-Shapes: N items, K classes.
-"""
+"""Split-conformal inflation: by how much predicted sets are widened, and what that promises."""
 
 import json
 import math

@@ -144,10 +144,7 @@ class Sequence:
         )
 
     def p_values(self, risk: float, number: float | None = None) -> np.ndarray:
-        """The largest p-value of all promises at each threshold: no correction is needed.
-
-        With a ``number`` of items or groups like these: those to expect.
-        """
+        """Largest p-value of all promises at each threshold; expected ones for another number."""
         pairs = list(zip(self.evidence, self.rates, strict=True))
         if number is not None:
             expected = [each.expected(number, rate, risk) for each, rate in pairs]
@@ -187,10 +184,7 @@ class Sequence:
         return int(np.searchsorted(self.shares, min(share, 1.0) - 1e-12))
 
     def search(self, risk: float, number: float | None = None) -> int | None:
-        """Index of the largest threshold whose test and all tests before it pass.
-
-        With a ``number`` of items or groups like these: the one to expect.
-        """
+        """Index of the largest threshold whose test and all tests before it pass."""
         if self.method in ALONE:
             found = self.evidence[0]
             assert isinstance(found, ItemEvidence)
@@ -217,11 +211,7 @@ class Sequence:
 
 
 def _sgr(found: ItemEvidence, max_error: float, risk: float) -> int | None:
-    r"""Geifman and El-Yaniv's SGR (2017): halve the items between what passed and what failed.
-
-    At most :math:`\lceil \log_2(N + 1) \rceil` tests share the risk. The first keeps half: with
-    max_error 10 % and δ = 5 % it takes 93 items to certify anything.
-    """
+    """Geifman and El-Yaniv's SGR (2017): halve the items between what passed and what failed."""
     level = _sgr_level(found.kept, risk)
     passed, failed = 0.0, found.kept[-1]
     best = None
@@ -236,6 +226,7 @@ def _sgr(found: ItemEvidence, max_error: float, risk: float) -> int | None:
 
 
 def _sgr_level(kept: np.ndarray, risk: float) -> float:
+    """An equal share of the risk for each of at most ⌈log₂(N + 1)⌉ tests."""
     return risk / round(float(kept[-1])).bit_length()
 
 

@@ -22,12 +22,10 @@ _BETS = np.linspace(0.15, _LARGEST, 9)  # tried where the growth of the capital 
 
 
 def betting_p_value(wrong: np.ndarray, kept: np.ndarray, rate: float, *, risk: float) -> np.ndarray:
-    r"""P-value of "the error is ``rate`` or more" at each threshold, shape (T,).
+    """P-value of "the error is ``rate`` or more" at each threshold, shape (T,).
 
     ``wrong`` and ``kept`` are the shares of each group's items that are kept and wrong, and kept,
-    shape (G, T). Each bet is :math:`\lambda_g = \sqrt{2 \log(1/\delta) / (G v_g)}`, where
-    :math:`v_g` is the mean of W² over the groups before g; the test is most powerful at the level
-    ``risk`` = δ and valid at every level.
+    shape (G, T). The test is most powerful at the level ``risk`` and valid at every level.
     """
     gains = wrong - rate * kept
     number = len(gains)

@@ -11,12 +11,17 @@ from credalearn._formats import many, percent
 from credalearn._ranks import as_scores
 from credalearn.conformal.inflation import about_groups
 from credalearn.errors import CredalError
-from credalearn.guarantees.deferral_score import DeferralScore
 from credalearn.guarantees.promises import Promise
 from credalearn.guarantees.shortfall import Shortfall
 from credalearn.guarantees.truths import HAVING, TRUTHS, Truth
 
 CertifyMethod = Literal["learn-then-test", "betting", "sgr", "conformal-risk-control"]
+DeferralScore = Literal["lower-probability", "top-probability"]
+
+SCORE_WORDS: dict[DeferralScore, str] = {
+    "lower-probability": "one minus the lower probability of the label",
+    "top-probability": "one minus the probability of the label",
+}
 
 
 @final

@@ -1,7 +1,4 @@
-"""Items with the scores of any model, and what is known about each: right or wrong, group, class.
-
-Shapes: N items.
-"""
+"""Items with the scores of any model, and whether each is right or wrong, its group and class."""
 
 from dataclasses import dataclass
 from typing import Self, final

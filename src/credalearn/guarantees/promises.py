@@ -1,7 +1,4 @@
-"""What can be promised about the predicted items: a rate that stays at or below a limit.
-
-Shapes: N items.
-"""
+"""What can be promised about the predicted items: a rate that stays at or below a limit."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -85,10 +82,7 @@ class Promise:
         return f"at most {limit} of the predicted items{called} are wrong compared with {truth}"
 
     def losses(self, items: ScoredItems) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Which items it is about, bool (N,), their losses in [0, 1], and whether these are 0 or 1.
-
-        Losses are in units of the largest cost.
-        """
+        """The items it is about (N,), their shares of the largest cost, and if these are 0 or 1."""
         if self.kind == "error" and not self.costs:
             return np.ones(len(items), dtype=bool), items.wrong, items.binary
         if items.predicted is None or items.truth is None:

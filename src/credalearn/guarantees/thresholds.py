@@ -1,9 +1,7 @@
-"""Choosing the threshold above which items are deferred.
-
-Shapes: N items.
-"""
+"""Choosing the threshold above which items are deferred."""
 
 import math
+from collections.abc import Mapping
 from collections.abc import Sequence as Several
 from dataclasses import replace
 from numbers import Integral, Real
@@ -13,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
+from credalearn._ranks import kept_means
 from credalearn.errors import CredalError
 from credalearn.guarantees._sequence import ALONE, Sequence
 from credalearn.guarantees.bounds import interval
-from credalearn.guarantees.guarantee import CertifyMethod, Guarantee
+from credalearn.guarantees.guarantee import CertifyMethod, DeferralScore, Guarantee
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
 from credalearn.guarantees.shortfall import Shortfall, least
@@ -285,6 +284,12 @@ def by_capacity(
         bound=None,
         interval=ends,
     )
+
+
+def better_score(scores: Mapping[DeferralScore, ArrayLike], wrong: ArrayLike) -> DeferralScore:
+    """The score with the smallest mean error over all shares kept; the first of equal ones."""
+    items = {name: ScoredItems(each, wrong) for name, each in scores.items()}
+    return min(items, key=lambda name: kept_means(items[name].score, items[name].wrong).mean())
 
 
 def _found(items: ScoredItems, threshold: float | None, against: Truth | None) -> dict[str, Any]:

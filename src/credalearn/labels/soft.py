@@ -1,9 +1,4 @@
-"""Credal sets from soft labels, teachers, smoothing and the statements of people.
-
-The soft label is the ``reference`` of its set.
-
-Shapes: N items, K classes.
-"""
+"""Credal sets from soft labels, which stay their ``reference``, teachers and smoothing."""
 
 from collections.abc import Callable
 from typing import Literal

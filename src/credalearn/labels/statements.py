@@ -1,7 +1,4 @@
-"""Credal sets from what people state about their own certainty.
-
-Shapes: S statements, N items, K classes.
-"""
+"""Credal sets from S statements of people about their own certainty."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

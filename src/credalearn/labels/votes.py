@@ -1,7 +1,4 @@
-"""Credal sets from votes and from posteriors: one function per rule, and the table of them.
-
-Shapes: N items, K classes.
-"""
+"""Credal sets from votes and from posteriors: one function per rule, and the table of them."""
 
 import math
 from collections.abc import Callable

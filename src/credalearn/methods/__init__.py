@@ -1,9 +1,8 @@
 """The methods under the names that users give."""
 
 from credalearn.methods.base import Method, Outputs, State
-from credalearn.methods.dappr import DAPPR
 from credalearn.methods.decalibration import DECALIBRATION
-from credalearn.methods.edl import EDL, EDL_SOFT
+from credalearn.methods.edl import DAPPR, EDL, EDL_SOFT
 from credalearn.methods.laplace_bridge import LAPLACE_BRIDGE
 from credalearn.methods.model import Model
 from credalearn.methods.pocc import POCC, POCC_CENTER, POCC_ENSEMBLE, POCC_MEAN, pocc_loss

@@ -1,7 +1,4 @@
-"""A method: pure functions and a few numbers, in one record.
-
-Shapes: N items, M members or passes, H heads, D features, K classes.
-"""
+"""A method: pure functions and a few numbers, in one record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,9 +72,3 @@ class Method:
 def hull_of_outputs(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
     """The hull of all heads of all members and passes; their mean gives class and probabilities."""
     return CredalPredictions.from_vertices(outputs.logits.flatten(1, 2).softmax(2))
-
-
-def dirichlet(concentration: Tensor) -> CredalPredictions:
-    """One Dirichlet distribution per item, (N, K); the predicted set is its mean."""
-    mean = concentration / concentration.sum(1, keepdim=True)
-    return CredalPredictions(mean, mean, mean, concentration=concentration)

@@ -7,8 +7,6 @@ log-likelihood of the training labels by
 
 which is concave with g_k(0) = 0. The shifts with :math:`g_k(c) \ge 0` are an interval; its two ends
 for each class give 2K shifted softmaxes, and an item's set is the box around them.
-
-Shapes: N items, K classes.
 """
 
 import torch
@@ -27,12 +25,10 @@ _FARTHEST = 700.0  # e^709 is float64's largest: a root beyond is no different f
 
 
 def shift_interval(probs: Tensor, mean_label: Tensor) -> Tensor:
-    r"""The smallest and largest shift of each class with g(c) ≥ 0, shape (2, K), float64.
-
-    One end is 0 and the other the second root of g, on the side of the mismatch between the labels'
-    and the predictions' share of the class. A class that the labels never or always name has no
-    root on one side: the end is −∞ or +∞, as is a root beyond ±700.
-    """
+    """The smallest and largest shift of each class with g(c) ≥ 0, shape (2, K), float64."""
+    # One end is 0 and the other the second root of g, on the side of the mismatch between the
+    # labels' and the predictions' share of the class. A class that the labels never or always name
+    # has no root on one side: the end is −∞ or +∞, as is a root beyond ±700.
     probs, mean_label = probs.double(), mean_label.double()
     up = (mean_label >= probs.mean(0)) & (mean_label > 0)
     # Shifting a class down is shifting the rest up: every root is positive, and no sum cancels.
@@ -45,11 +41,7 @@ def shift_interval(probs: Tensor, mean_label: Tensor) -> Tensor:
 
 
 def _outer_root(share: Tensor, target: Tensor) -> Tensor:
-    """The positive root of s·target − mean log(1 + share·(e^s − 1)), for each row.
-
-    It is concave: from beyond the root, Newton's steps approach it without overshooting. Rows leave
-    the loops as they are done.
-    """
+    """The positive root of s·target − mean log(1 + share·(e^s − 1)), for each row."""
 
     def gain(shift: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
         rows = share[of]
@@ -70,6 +62,7 @@ def _outer_root(share: Tensor, target: Tensor) -> Tensor:
         if not len(near):
             break
         shift[near] = (2 * shift[near] + _PRECISION).clamp(max=_FARTHEST)
+    # It is concave: from beyond the root, Newton's steps approach it without overshooting.
     moving = (~endless).nonzero()[:, 0]
     for _ in range(_MAX_STEPS):
         value, slope = gain(shift, moving)
@@ -83,14 +76,7 @@ def _outer_root(share: Tensor, target: Tensor) -> Tensor:
 
 
 def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Class-wise least and largest probability over all 2K shifted softmaxes, two of (N, K).
-
-    Shifting class k by c turns p_k into :math:`p_k e^c f` and scales every other class by
-    :math:`f = 1/(1 - p_k + p_k e^c)`. So class j is least under its own smallest shift or under the
-    smallest factor of another class: the two smallest and two largest factors of an item suffice,
-    and memory is O(N·K).
-    An infinite shift is the limit, in which a probability of exactly 0 or 1 stays what it is.
-    """
+    """Class-wise least and largest probability over all 2K shifted softmaxes, two of (N, K)."""
     blocks = 1 + probs.numel() // _BLOCK
     boxes = [box_of_rows(rows, shifts.to(probs)) for rows in probs.tensor_split(blocks)]
     return torch.cat([lower for lower, _ in boxes]), torch.cat([upper for _, upper in boxes])
@@ -98,6 +84,9 @@ def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
 
 def box_of_rows(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
     """As :func:`box_of_shifts`, all rows at once: fixed operations, more memory."""
+    # Shifting class k by c turns p_k into p_k e^c f and scales every other class by
+    # f = 1/(1 − p_k + p_k e^c). So class j is least under its own smallest shift or under the
+    # smallest factor of another class: the two smallest and two largest factors of an item suffice.
     rest = _sum_of_others(probs)
     rest = torch.where(rest < torch.finfo(rest.dtype).tiny, 0, rest)  # 1 / rest would overflow
     log_odds = probs.log() - rest.log()

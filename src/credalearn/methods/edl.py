@@ -1,8 +1,6 @@
-r"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018).
+"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018), and DAPPr (Ni et al., 2026).
 
-The network gives a Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z) + 1`.
-
-Shapes: N items, K classes.
+The networks give a Dirichlet distribution; docs/methods.md has the formulas of their losses.
 """
 
 import math
@@ -11,24 +9,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, softplus
 
-from credalearn.methods.base import Method, Outputs, State, dirichlet
+from credalearn.methods.base import Method, Outputs, State
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 
 _RISE = 10  # epochs over which a penalty rises to its full weight
+_PENALTY = 2e-4  # that full weight, of DAPPr
+_FLOOR = 1e-8
 
 
 def edl_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
-    r"""Evidential loss of logits (N, 1, K) on the one-hot top class of each label's reference.
-
-    The top class is the first of equally probable ones.
-
-    .. math:: \sum_k y_k(\log S - \log\alpha_k)
-              + \lambda\,\mathrm{KL}(\mathrm{Dir}(\tilde\alpha) \| \mathrm{Dir}(1)),
-              \quad \tilde\alpha = y + (1 - y)\alpha
-
-    a mean over items, with :math:`S = \sum_k \alpha_k` and λ rising to 1 over ten epochs.
-    """
+    """Evidential loss of logits (N, 1, K) on the one-hot top class of each label's reference."""
     reference = labels.reference
     y = one_hot(reference.argmax(1), reference.shape[1])
     return _evidential(logits[:, 0], y.to(logits.dtype), epoch)
@@ -50,8 +41,10 @@ def concentration(logits: Tensor) -> Tensor:
 
 
 def mean_of_dirichlet(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
-    """The Dirichlet of the one head; its mean gives class and probabilities."""
-    return dirichlet(concentration(outputs.logits[:, 0, 0]))
+    """The Dirichlet of the one head; its mean, a single point, gives class and probabilities."""
+    alpha = concentration(outputs.logits[:, 0, 0])
+    mean = alpha / alpha.sum(1, keepdim=True)
+    return CredalPredictions(mean, mean, mean, concentration=alpha)
 
 
 def _evidential(logits: Tensor, y: Tensor, epoch: int | Tensor) -> Tensor:
@@ -69,5 +62,18 @@ def _divergence_from_uniform(alpha: Tensor) -> Tensor:
     )
 
 
+def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
+    """DAPPr's loss of logits (N, 1, K) on each label's reference q, a mean over items."""
+    q = labels.reference.to(logits.dtype)
+    alpha = concentration(logits[:, 0])
+    total = alpha.sum(1)
+    mode = (alpha - q).detach().clamp(min=0) + _FLOOR  # a q of 1 may be 1.000001 by rounding
+    mode = mode / mode.sum(1, keepdim=True)
+    fit = total * total.log() + (alpha * (mode.log() - alpha.log())).sum(1)
+    penalty = ((1 - q) * alpha).square().sum(1)
+    return (fit + _PENALTY * rising(epoch) * penalty).mean()
+
+
 EDL = Method(loss=edl_loss, predictions=mean_of_dirichlet, score="evidence")
 EDL_SOFT = Method(loss=edl_soft_loss, predictions=mean_of_dirichlet, score="evidence")
+DAPPR = Method(loss=dappr_loss, predictions=mean_of_dirichlet, score="evidence")

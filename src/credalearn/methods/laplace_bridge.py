@@ -1,9 +1,7 @@
-r"""Laplace bridge: a Dirichlet from a Gaussian over the last layer (Hobbhahn et al., 2022).
+"""Laplace bridge: a Dirichlet from a Gaussian over the last layer (Hobbhahn et al., 2022).
 
 Post hoc, on a trained softmax network. The Gaussian is Laplace's approximation with
 Kronecker-factored curvature, and only features and probabilities are needed, no Jacobians.
-
-Shapes: N items, D features, K classes.
 """
 
 import math
@@ -20,13 +18,10 @@ PRIOR_PRECISION = 1.0
 
 
 def fit_curvature(outputs: Outputs, labels: CredalSet) -> State:  # noqa: ARG001
-    r"""Eigenpairs of the two Kronecker factors, from the training items; labels do not enter.
-
-    :math:`A = \frac1N\sum_i \phi_i\phi_i^\top` and
-    :math:`B = \sum_i (\mathrm{diag}\,p_i - p_i p_i^\top)`. As B·1 = 0, its eigenpairs are taken in
-    an orthonormal basis of the complement of 1: removing the null direction afterwards cancels, and
-    dropping the smallest eigenpair is wrong when a class is never predicted. In float64.
-    """
+    """Eigenpairs of the two Kronecker factors A = mean φφᵀ and B = Σ diag p − ppᵀ, in float64."""
+    # As B·1 = 0, its eigenpairs are taken in an orthonormal basis of the complement of 1: removing
+    # the null direction afterwards cancels, and dropping the smallest eigenpair is wrong when a
+    # class is never predicted.
     features = outputs.features.double()
     probs = outputs.logits[:, 0, 0].double().softmax(1)
     input_values, input_vectors = torch.linalg.eigh(features.T @ features / len(features))
@@ -42,13 +37,9 @@ def fit_curvature(outputs: Outputs, labels: CredalSet) -> State:  # noqa: ARG001
 
 
 def logit_variance(features: Tensor, state: State) -> Tensor:
-    r"""Variance of each centered logit under the posterior, shape (N, K), float64.
-
-    The weights' precision is :math:`B \otimes A + \delta I`, the bias' :math:`B + \delta I`, with
-    no cross term, so the covariance of the logits of one item has the eigenvalues
-    :math:`\sum_j (u_j^\top\phi)^2 / (\lambda_{B,k}\lambda_{A,j} + \delta) + 1/(\lambda_{B,k} +
-    \delta)` on B's eigenvectors: O(N·(D + K)) memory.
-    """
+    """Variance of each centered logit under the posterior, shape (N, K), float64."""
+    # The weights' precision is B ⊗ A + δI, the bias' B + δI, with no cross term: the covariance of
+    # one item's logits has the ``spectrum`` below on B's eigenvectors, in O(N·(D + K)) memory.
     # In the features' own dtype: a sum of squares does not cancel, and float32 is twice as fast.
     projected = (features @ state["input_vectors"].to(features)).square().double()
     output_values = state["output_values"]
@@ -59,14 +50,10 @@ def logit_variance(features: Tensor, state: State) -> Tensor:
 
 
 def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
-    r"""Logarithm of the Dirichlet parameters that match a Gaussian over the logits, shape (N, K).
-
-    :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centered means
-    μ: the plain bridge, without normalization of the variance. In logs, because e^μ overflows if a
-    network is very sure.
-    """
+    """Logarithm of the Dirichlet parameters that match a Gaussian over the logits, shape (N, K)."""
+    # The plain bridge of docs/methods.md, without normalization of the variance. In logs, because
+    # e^μ overflows if a network is very sure; centering would cancel between the two terms.
     num_classes = logits.shape[1]
-    # Centering would cancel between the two terms.
     log_sums = logits + (-logits).logsumexp(1, keepdim=True) - 2 * math.log(num_classes)
     rest = logits.new_tensor(1 - 2 / num_classes).log()
     return log_sums.logaddexp(rest) - variance.log()

@@ -1,7 +1,4 @@
-"""A trained model: a method, its networks, and what it learned from them afterwards.
-
-Shapes: N items, M members or passes, H heads, D features, K classes.
-"""
+"""A trained model: a method, its networks, and what it learned from them afterwards."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +18,6 @@ from credalearn.train.linear import Inputs
 
 _BATCH = 4096  # items at a time, but fewer large ones:
 _NUMBERS = 2**22  # 1365 images of 32 px, 27 of 224 px, whose hidden layers take most memory
-_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,11 +52,7 @@ class Model:
         *,
         random_state: int,
     ) -> "Model":
-        """A model on trained networks; post-hoc methods learn from the training data here.
-
-        Raises:
-            CredalError: If members or heads are missing or do not fit the method.
-        """
+        """A model on trained networks; post-hoc methods learn from the training data here."""
         wanted = (method.num_heads, labels.num_classes, method.dropout)
         for member in members:
             found = (*member.shape, member.dropout_rate)
@@ -84,14 +76,11 @@ class Model:
         return self.method.predictions(self.outputs(inputs), self.state)
 
     def outputs(self, inputs: Inputs) -> Outputs:
-        """Outputs of the networks for ``inputs``, on the CPU, computed in batches.
-
-        Sparse inputs, of linear networks, have no features: those would be dense.
-        """
-        if not isinstance(inputs, Tensor):
+        """Outputs of the networks for ``inputs``, on the CPU, computed in batches."""
+        if not isinstance(inputs, Tensor):  # sparse: features would be dense
             logits = [member.sparse_logits(inputs).float() for member in self.members]
             return Outputs(torch.stack(logits, 1), torch.empty(inputs.shape[0], 0))
-        size = items_at_once(inputs.shape[1:])
+        size = max(1, min(_BATCH, _NUMBERS // max(1, math.prod(inputs.shape[1:]))))
         batches = [self._batch_outputs(batch) for batch in torch.split(inputs, size)]
         return Outputs(
             torch.cat([each.logits for each in batches]),
@@ -121,19 +110,12 @@ class Model:
         return Outputs(torch.stack(logits, 1), features)
 
 
-def items_at_once(shape: Sequence[int]) -> int:
-    """How many items of this shape the networks take together."""
-    return max(1, min(_BATCH, _NUMBERS // max(1, math.prod(shape))))
-
-
 @contextmanager
 def _dropping(network: Network) -> Iterator[None]:
     """Leave dropout on, with one mask for all items of a pass; other layers stay as they are."""
-    hooks = [
-        layer.register_forward_hook(_drop)
-        for layer in network.modules()
-        if isinstance(layer, _DROPOUTS)
-    ]
+    dropouts = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
+    layers = [layer for layer in network.modules() if isinstance(layer, dropouts)]
+    hooks = [layer.register_forward_hook(_drop) for layer in layers]
     try:
         yield
     finally:
@@ -142,11 +124,8 @@ def _dropping(network: Network) -> Iterator[None]:
 
 
 def _drop(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-    """Multiply by the mask that the layer draws for a single item, on the CPU: all devices agree.
-
-    In evaluation mode the output of the layer is its input.
-    """
-    del inputs
+    """Multiply by the mask that the layer draws for one item, on the CPU: all devices agree."""
+    del inputs  # which are the output, in evaluation mode
     layer.train()
     mask: Tensor = layer.forward(torch.ones(1, *output.shape[1:]))
     layer.eval()

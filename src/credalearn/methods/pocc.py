@@ -1,9 +1,4 @@
-"""The pessimistic–optimistic credal classifier, POCC (Wang and Chau, 2026), and its variants.
-
-The predicted set is the hull of the heads; their mean gives class and probabilities.
-
-Shapes: N items, K classes.
-"""
+"""The pessimistic–optimistic credal classifier, POCC (Wang and Chau, 2026), and its variants."""
 
 from dataclasses import replace
 
@@ -72,20 +67,15 @@ def two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
 
 
 def mean_of_two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
-    """Half of :func:`pocc_loss`: on precise labels a step then equals that of softmax.
-
-    The sum doubles the step of an optimizer that does not rescale gradients, such as SGD.
-    """
+    """Half of :func:`pocc_loss`: on precise labels a step of SGD then equals that of softmax."""
     return two_heads(logits, labels, epoch) / 2
 
 
 def three_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
-    """The mean of three losses on logits (N, 3, K): worst case, best case, and the soft label.
-
-    At the optimum of a relaxed label the pessimistic head learns the share of the top class with
-    the rest spread evenly, and the optimistic head learns the hard label. The votes for other
-    classes reach the network only through the third head, trained on the label's ``reference``.
-    """
+    """The mean of three losses on logits (N, 3, K): worst case, best case, and the soft label."""
+    # At the optimum of a relaxed label the pessimistic head learns the share of the top class with
+    # the rest spread evenly, and the optimistic head learns the hard label. The votes for other
+    # classes reach the network only through the third head.
     extremes = pocc_loss(logits[:, 0], logits[:, 1], labels)
     return (extremes + cross_entropy(logits[:, 2], labels.reference.to(logits.dtype))) / 3
 

@@ -1,7 +1,4 @@
-"""Softmax: cross-entropy on one distribution per item; and two methods that repeat its network.
-
-Shapes: N items, K classes.
-"""
+"""Softmax: cross-entropy on one distribution per item; and two methods that repeat its network."""
 
 from dataclasses import replace
 

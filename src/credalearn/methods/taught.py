@@ -2,8 +2,6 @@
 
 A student's labels are the boxes between their smallest and largest probabilities, with the mean as
 the soft label. Its predicted box is stretched around the center by one factor.
-
-Shapes: N items, M teachers, K classes.
 """
 
 from collections.abc import Callable, Sequence

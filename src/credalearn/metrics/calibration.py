@@ -1,4 +1,4 @@
-"""Accuracy, and how well predicted probabilities match it. Shapes: N items, K classes."""
+"""Accuracy, and how well predicted probabilities match it."""
 
 from dataclasses import dataclass
 

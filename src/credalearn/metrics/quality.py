@@ -1,16 +1,14 @@
-"""Methods compared over seeds: the balanced quality score (BQS), and by significance (BQS-ST).
-
-Shapes: M methods, S seeds.
-"""
+"""M methods compared over S seeds: balanced quality (BQS), and by significance (BQS-ST)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from credalearn._checks import check_choice, check_number
-from credalearn._ranks import as_scores, average_ranks
+from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
 
 Table = Mapping[str, Mapping[str, ArrayLike]]
@@ -187,7 +185,7 @@ def _signed_rank_p(difference: np.ndarray) -> float:
     rounded = difference.round(_DECIMALS)
     rounded = rounded[rounded != 0]
     # Mean ranks are halves at the finest, so twice a rank is a whole number.
-    ranks = np.rint(2 * average_ranks(np.abs(rounded))).astype(int)
+    ranks = np.rint(2 * rankdata(np.abs(rounded))).astype(int)
     observed = ranks[rounded > 0].sum()
     chance = np.zeros(ranks.sum() + 1)  # of each doubled rank sum, with more and more of the ranks
     chance[0] = 1

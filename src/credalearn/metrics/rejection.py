@@ -3,9 +3,10 @@
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 from torch import Tensor
 
-from credalearn._ranks import as_scores, average_ranks, tie_ends
+from credalearn._ranks import as_scores, kept_means
 from credalearn.metrics.calibration import as_probs_and_classes
 
 
@@ -28,13 +29,7 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
     checked, classes = as_probs_and_classes(probs, y)
     scores = as_scores(score, name="score", num_items=len(classes))
     right = (checked.argmax(1) == classes).numpy(force=True)
-    order = scores.argsort()
-    ends = tie_ends(scores[order])
-    hits = right[order].cumsum()[ends - 1]
-    kept = np.arange(1, len(order) + 1)
-    # Among equals the expected number of right items grows in equal steps: along a straight line.
-    curve = np.interp(kept, np.append(0, ends), np.append(0, hits)) / kept
-    return torch.from_numpy(curve).to(checked.device)
+    return torch.from_numpy(kept_means(scores, right)).to(checked.device)
 
 
 def auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
@@ -95,7 +90,7 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     scores = as_scores(score, name="score", num_items=len(classes))
     chosen = checked.gather(1, classes[:, None])[:, 0].numpy(force=True)
     mean = (len(scores) + 1) / 2
-    first, second = average_ranks(scores) - mean, average_ranks(-chosen) - mean
+    first, second = rankdata(scores) - mean, rankdata(-chosen) - mean
     spread = np.sqrt((first @ first) * (second @ second))
     return float(first @ second / spread) if spread else 0.0
 
@@ -113,6 +108,6 @@ def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
         0.875
     """
     own, foreign = as_scores(inside, name="inside"), as_scores(outside, name="outside")
-    ranks = average_ranks(np.concatenate([own, foreign]))[len(own) :]
+    ranks = rankdata(np.concatenate([own, foreign]))[len(own) :]
     pairs_won = ranks.sum() - len(foreign) * (len(foreign) + 1) / 2
     return float(pairs_won / (len(own) * len(foreign)))

@@ -1,7 +1,4 @@
-"""Backbones of other packages by name, ``torchvision:NAME`` and ``timm:NAME``, if installed.
-
-Nothing is downloaded: weights come from a file that the user names, or are random.
-"""
+"""Backbones of other packages by name, ``torchvision:NAME`` and ``timm:NAME``; no downloads."""
 
 import re
 from importlib import import_module
@@ -12,22 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
+from credalearn.nets.backbones import load_weights, read_weights
 from credalearn.nets.residual import image_channels
 from credalearn.nets.standardize import Standardize
-from credalearn.nets.weights import load_weights, read_weights
-
-PACKAGES = ("torchvision", "timm")
 
 # Files of DenseNet are older than its names: denselayer1.norm.1.weight is the weight of norm1.
 _OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d\.)")
 
 
 class OutsideBackbone(nn.Module):
-    """Standardized images through another package's network without its classifier.
-
-    ``weights`` is a file with the published state dict, with the classifier or without, or
-    ``model.safetensors`` of a saved classifier; else weights are random.
-    """
+    """Standardized images through another package's network without its classifier."""
 
     def __init__(
         self, name: str, input_shape: tuple[int, ...], *, weights: Path | None = None

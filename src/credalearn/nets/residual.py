@@ -1,10 +1,8 @@
 """Residual networks for small images: ResNet-18 and WRN-28-4.
 
 Both standardize the images, start with a 3x3 convolution of stride 1 without max-pooling, and
-average the features over the pixels. ``input_shape`` is (C, height, width); ``dropout`` is the
-probability of dropping a number between the two convolutions of every block.
-
-Shapes: N items, C channels.
+average the features over the pixels. ``input_shape`` is (channels, height, width); ``dropout`` is
+the probability of dropping a number between the two convolutions of every block.
 """
 
 from torch import Tensor, nn

@@ -1,7 +1,4 @@
-"""Inputs standardized to mean 0 and spread 1, by a layer that is saved with the weights.
-
-Shapes: N items, D features of a table, C channels of an image.
-"""
+"""Inputs standardized to mean 0 and spread 1, by a layer that is saved with the weights."""
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +10,7 @@ class Standardize(nn.Module):
     """Subtract each feature's mean and divide by its standard deviation; of images, each channel's.
 
     Tables in float64, so that seconds since 1970 keep their differences; images, whose values are
-    near their spread, in float32, in the memory format they come in. Whole numbers convert;
-    float32 comes out. Training sets the two from the training inputs (:meth:`fit`); a constant
-    feature becomes 0.
+    near their spread, in float32. A constant feature becomes 0.
     """
 
     mean: Tensor
@@ -27,10 +22,7 @@ class Standardize(nn.Module):
         self.register_buffer("scale", torch.ones(num_features, dtype=torch.float64))
 
     def fit(self, inputs: Tensor, weight: Tensor | None = None) -> None:
-        """Take mean and spread from ``inputs``, (N, D) or (N, C, height, width).
-
-        Rows of a table may have weights (N, 1) that sum to 1.
-        """
+        """Learn from inputs (N, D) or images; rows of a table may have weights (N, 1), of sum 1."""
         if weight is not None:
             mean = (inputs * weight).sum(0)
             spread = ((inputs - mean).square() * weight).sum(0).sqrt()

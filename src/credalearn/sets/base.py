@@ -1,7 +1,4 @@
-"""What every batch of credal sets can do, written once.
-
-Shapes: N items, V vertices, K classes.
-"""
+"""What every batch of credal sets can do, written once."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,14 +13,13 @@ from torch import Tensor
 from credalearn.errors import CredalError
 from credalearn.sets.checks import (
     SUM_TOLERANCE,
-    as_floats,
+    as_distributions,
     as_rows,
     as_tensor,
     expectation,
     map_tensors,
     moved,
     require,
-    require_distributions,
     require_shape,
 )
 
@@ -166,9 +162,8 @@ class CredalSet(ABC):
         if values is None:
             self._keep(soft=None)
             return
-        soft = as_floats(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
+        soft = as_distributions(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
         require_shape(soft, self.lower.shape, name="soft")
-        require_distributions(soft, name="soft")
         require(
             self.contains(soft, tolerance=1e-5)[:, None],
             rule="a set must contain the soft label it was made from",

@@ -1,9 +1,4 @@
-"""The largest and the smallest entropy among the distributions between two bounds.
-
-The minimum lies at a vertex of the box: every class at a bound but one, which takes up the rest.
-
-Shapes: N items, K classes.
-"""
+"""The largest and the smallest entropy among the distributions between two bounds."""
 
 import math
 
@@ -87,7 +82,7 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
 
 
 def _enumerated(lower: Tensor, upper: Tensor) -> Tensor:
-    """Least entropy (in nats) over all vertices, shape (N,)."""
+    """Least entropy (in nats) over all vertices: all classes at a bound but one, shape (N,)."""
     raised = class_sets(lower.shape[1]).to(lower)  # (2^K, K): which classes stand at their upper
     width = upper - lower
     # What is left to pour, which rounding must not push out of the box.

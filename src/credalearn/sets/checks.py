@@ -1,7 +1,4 @@
-"""Arrays checked and converted to tensors, for sets, labels, predictions and metrics.
-
-Shapes: N items, K classes.
-"""
+"""Arrays checked and converted to tensors, for sets, labels, predictions and metrics."""
 
 import operator
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-"""Largest total-variation distance within a set, and the splits of classes that give it.
-
-Shapes: N items, V vertices, K classes.
-"""
+"""Largest total-variation distance within a set, and the splits of classes that give it."""
 
 import torch
 from numpy.typing import ArrayLike

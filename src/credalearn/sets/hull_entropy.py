@@ -1,7 +1,4 @@
-"""Shannon entropy, in bits, of a distribution and over the convex hull of several.
-
-Shapes: N items, V vertices, K classes.
-"""
+"""Shannon entropy, in bits, of a distribution and over the convex hull of several."""
 
 import math
 import warnings

@@ -1,7 +1,4 @@
-"""Credal sets given by one probability interval per class.
-
-Shapes: N items, K classes.
-"""
+"""Credal sets given by one probability interval per class."""
 
 from dataclasses import dataclass
 from typing import final

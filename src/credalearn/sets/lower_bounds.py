@@ -1,7 +1,4 @@
-"""Credal sets given by a lower bound on the probability of each class.
-
-Shapes: N items, K classes.
-"""
+"""Credal sets given by a lower bound on the probability of each class."""
 
 from dataclasses import dataclass
 from typing import final

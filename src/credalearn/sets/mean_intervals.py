@@ -1,7 +1,4 @@
-"""Credal sets that average the intervals of several people about one item.
-
-Shapes: N items, P people, K classes.
-"""
+"""Credal sets that average the intervals of P people about one item."""
 
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,4 @@
-"""Credal sets given by how possible each class is at most.
-
-Shapes: N items, K classes.
-"""
+"""Credal sets given by how possible each class is at most."""
 
 from dataclasses import dataclass
 from typing import final

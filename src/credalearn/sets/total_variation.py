@@ -1,7 +1,4 @@
-"""Credal sets given by a distribution and how far from it others may lie.
-
-Shapes: N items, K classes.
-"""
+"""Credal sets given by a distribution and how far from it others may lie."""
 
 from dataclasses import dataclass
 from typing import final
@@ -11,7 +8,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import as_floats, as_one_per_item, require, require_distributions
+from credalearn.sets.checks import as_distributions, as_one_per_item, require
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
 
 
@@ -42,8 +39,7 @@ class TotalVariationBall(CredalSet):
     radius: Tensor
 
     def __init__(self, q: ArrayLike, radius: ArrayLike) -> None:
-        q = as_floats(q, name="q", ndim=2).detach().clone()
-        require_distributions(q, name="q")
+        q = as_distributions(q, name="q", ndim=2).detach().clone()
         radius = as_one_per_item(radius, len(q), name="radius").to(q)
         require(
             ((radius >= 0) & (radius <= 1))[:, None],

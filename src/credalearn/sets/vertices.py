@@ -1,7 +1,4 @@
-"""Credal sets given by points whose convex hull they are.
-
-Shapes: N items, V vertices, K classes.
-"""
+"""Credal sets given by points whose convex hull they are."""
 
 from dataclasses import dataclass
 from typing import final
@@ -13,7 +10,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import as_floats, require_distributions
+from credalearn.sets.checks import as_distributions
 from credalearn.sets.diameter import farthest_pair
 
 
@@ -38,8 +35,7 @@ class Vertices(CredalSet):
     points: Tensor
 
     def __init__(self, points: ArrayLike, *, soft: ArrayLike | None = None) -> None:
-        points = as_floats(points, name="points", ndim=3).detach().clone()
-        require_distributions(points, name="points")
+        points = as_distributions(points, name="points", ndim=3).detach().clone()
         self._keep(points=points, lower=points.amin(1), upper=points.amax(1))
         self._keep_soft(soft)
 

@@ -1,7 +1,4 @@
-"""Whether votes could have come from a set: exact binomial tests of its bounds.
-
-Shapes: N items, K classes.
-"""
+"""Whether votes could have come from a set: exact binomial tests of its bounds."""
 
 import numpy as np
 import torch
@@ -53,12 +50,11 @@ def consistent(
     # At or beyond the mean a binomial tail is a half or more, and no class is tested above a half:
     # only the other cells need their tail, 2 to 7 % of them on CIFAR-10H.
     rejected = np.zeros(low.shape, bool)
-    for suspects, tail, bound, alpha in (
-        ((votes < total * low) & (at_lower > 0), _at_most, low, at_lower),
-        ((votes > total * high) & (at_upper > 0), _at_least, high, at_upper),
-    ):
+    # Too many votes for a class are too few for the others.
+    for few, bound, alpha in ((votes, low, at_lower), (total - votes, 1 - high, at_upper)):
+        suspects = (few < total * bound) & (alpha > 0)
         of = np.broadcast_to(total, low.shape)[suspects]
-        rejected[suspects] |= tail(votes[suspects], of, bound[suspects]) < alpha[suspects]
+        rejected[suspects] |= _at_most(few[suspects], of, bound[suspects]) < alpha[suspects]
     return torch.from_numpy(~rejected.any(1))
 
 
@@ -117,11 +113,6 @@ def _at_most(votes: Floats, total: Floats, share: Floats) -> Floats:
     others = total - votes
     tail = betainc(np.maximum(others, 1), votes + 1, 1 - share)
     return np.where(others > 0, tail, 1.0)
-
-
-def _at_least(votes: Floats, total: Floats, share: Floats) -> Floats:
-    """P(Bin(total, share) ≥ votes)."""
-    return _at_most(total - votes, total, 1 - share)
 
 
 def _bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:

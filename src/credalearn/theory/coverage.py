@@ -1,7 +1,4 @@
-"""How well label rules agree with votes that they were not made from.
-
-Shapes: N items, K classes, S splits.
-"""
+"""How well label rules agree with votes that they were not made from, over S splits."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -173,13 +170,8 @@ def _summary(rule: str, values: Floats) -> RuleCoverage:
 
 
 def _mean_and_error(values: Floats) -> tuple[float, float]:
-    r"""Mean over items of each item's mean over splits, and its standard error; (S, N), some NaN.
-
-    With :math:`m_i` the mean of item i over its :math:`t_i` splits and :math:`e_{is} = x_{is} -
-    m_i`, the variance is :math:`\frac1N \operatorname{Var}(m_i) + \frac{\bar t}{\bar t - 1}
-    \frac{1}{(\sum_i t_i)^2} \sum_s \sum_{i \neq j} e_{is} e_{js}`: items and splits are two crossed
-    random effects (Searle, Casella and McCulloch, 1992). Infinite with one item or one split.
-    """
+    """Mean over items of each item's mean over splits, and its standard error; (S, N), some NaN."""
+    # Items and splits are two crossed random effects (Searle, Casella and McCulloch, 1992).
     values = values[:, ~np.isnan(values).all(0)]
     means = np.nanmean(values, axis=0)
     times = (~np.isnan(values)).sum()

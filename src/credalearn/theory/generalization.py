@@ -1,7 +1,4 @@
-"""The paper's generalization bound, term by term, for a trained model.
-
-Shapes: N items, D features, H heads, K classes; POCC's heads are pessimistic, then optimistic.
-"""
+"""The paper's generalization bound, term by term, for a trained model."""
 
 from __future__ import annotations
 

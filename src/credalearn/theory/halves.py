@@ -1,7 +1,4 @@
-"""Repeated splits of votes: one part to build labels, the other to test them.
-
-Shapes: N items, K classes, V votes.
-"""
+"""Repeated splits of V votes: one part to build labels, the other to test them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

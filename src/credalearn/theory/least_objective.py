@@ -1,7 +1,4 @@
-"""The least POCC objective that any predictor can reach on given labels.
-
-Shapes: N items, K classes.
-"""
+"""The least POCC objective that any predictor can reach on given labels."""
 
 import math
 import warnings

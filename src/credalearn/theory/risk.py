@@ -1,7 +1,4 @@
-"""The credal risk profile: the range of the true risk, if the label sets contain the truth.
-
-Shapes: N items, K classes.
-"""
+"""The credal risk profile: the range of the true risk, if the label sets contain the truth."""
 
 import math
 from dataclasses import dataclass

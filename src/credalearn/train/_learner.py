@@ -1,7 +1,4 @@
-"""One model in training: its batches, steps, losses and checkpoints.
-
-Shapes: N items, H heads, K classes.
-"""
+"""One model in training: its batches, steps, losses and checkpoints."""
 
 import math
 import time
@@ -26,16 +23,11 @@ from credalearn.train.distributed import (
     world_size,
     wrap,
 )
-from credalearn.train.recipe import Recipe
-from credalearn.train.training import Training
+from credalearn.train.training import Recipe, Training
 
 
 class Learner:
-    """A model that the loop trains step by step, each operation run as Python comes to it.
-
-    All randomness comes from (random_state, epoch). Where torch.distributed is initialized, each
-    process takes its own part of every batch.
-    """
+    """A model that the loop trains step by step, each operation run as Python comes to it."""
 
     unread_epochs = 0  # epochs that may still run on the device when their successor starts
     checkpoint_seconds = 0.0  # least time between two checkpoints: here, one after every epoch
@@ -87,10 +79,7 @@ class Learner:
         self.total.zero_()
 
     def shuffled(self) -> tuple[Tensor, list[CredalSet], Tensor]:
-        """This epoch's inputs, their labels, and the first labels' share of the loss (N,).
-
-        There are second labels, those of the partners, if items are mixed.
-        """
+        """This epoch's inputs, labels, two if mixed, and the first ones' share of the loss."""
         training, random_state = self.training, self.training.recipe.random_state
         partners, kept = None, self.epoch_kept
         self.random.reseed(random_state, self.epoch + 1)  # 0 is for the first weights
@@ -115,14 +104,11 @@ class Learner:
         return inputs, labels, kept
 
     def _pairs(self) -> tuple[Tensor, Tensor]:
-        """The partner of each item, itself for half of them, and how much each keeps.
-
-        Uniform in [0, 1] and the same within a batch, so that the loss of a batch, whatever it is,
-        is a mixture of two.
-        """
+        """The partner of each item, itself for half of them, and how much each keeps."""
         own = torch.arange(len(self.inputs), device=self.device)
         others = torch.rand(len(own), device=self.device).argsort()
         partners = torch.where(torch.rand(len(own), device=self.device) < 0.5, own, others)
+        # The same within a batch: its loss, whatever it is, is a mixture of two.
         kept = torch.rand(len(self.sizes), device=self.device)
         return partners, kept[self.step_of_item]
 
@@ -220,12 +206,9 @@ class Learner:
 
 
 def batch_sizes(num_items: int, batch_size: int) -> list[int]:
-    """Sizes of an epoch's batches, nearly equal and falling, at most ``batch_size``.
-
-    None has one item, which would break batch normalization: then one more than asked is taken.
-    """
+    """Sizes of an epoch's batches, nearly equal and falling, at most ``batch_size``."""
     num_steps = math.ceil(num_items / batch_size)
-    if num_items < 2 * num_steps and batch_size > 1:
+    if num_items < 2 * num_steps and batch_size > 1:  # one item breaks batch normalization
         num_steps = max(1, num_items // 2)
     size, larger = divmod(num_items, num_steps)
     return [size + (step < larger) for step in range(num_steps)]

@@ -21,8 +21,8 @@ class RandomStream:
             self._gpu = torch.Generator(torch.device("cuda", index))
 
     def reseed(self, *numbers: int) -> None:
-        """Start again from these numbers."""
-        seed = seed_from(*numbers)
+        """Start again from these numbers; similar ones give unrelated seeds."""
+        seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
         self._cpu.manual_seed(seed)
         if self._gpu is not None:
             self._gpu.manual_seed(seed)
@@ -57,8 +57,3 @@ def seeded(device: torch.device, *numbers: int) -> Iterator[None]:
     stream.reseed(*numbers)
     with stream.active():
         yield
-
-
-def seed_from(*numbers: int) -> int:
-    """A seed of 63 bits from several numbers; similar numbers give unrelated seeds."""
-    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])

@@ -15,11 +15,9 @@ _SECONDS_ASLEEP = 0.1
 
 
 def on_one_thread(work: Callable[[Event], _T]) -> _T:
-    """What ``work`` returns, done in a new thread whose torch operations use one thread.
-
-    torch keeps the number of threads for each thread of Python, and a default for new ones, which
-    is set back at once. After Ctrl-C, ``work`` finds its event set and is waited for.
-    """
+    """What ``work`` returns, done in a new thread whose torch operations use one thread."""
+    # torch keeps the number of threads for each thread of Python, and a default for new ones, which
+    # is set back at once. After Ctrl-C, ``work`` finds its event set and is waited for.
     count = torch.get_num_threads()
     if count == 1:
         return work(Event())

@@ -1,7 +1,4 @@
-"""Random changes to inputs, for a whole epoch at once and on their device.
-
-Shapes: N items, D features; or N images, C channels, H pixels high, W pixels wide.
-"""
+"""Random changes to inputs, for a whole epoch at once and on their device."""
 
 from collections.abc import Callable
 
@@ -34,11 +31,7 @@ def mixup(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tenso
 
 
 def cutmix(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-    """Each image with a rectangle of its partner in its place (Yun et al., 2019).
-
-    The rectangle has the shape of the image and lies inside it. Of features, random columns are
-    the partner's.
-    """
+    """Each image with a rectangle of its partner (Yun et al., 2019); of tables, random columns."""
     count, *sizes = inputs.shape
     if len(sizes) == 3:
         sides = [_inside(size, (1 - kept).sqrt()) for size in sizes[1:]]

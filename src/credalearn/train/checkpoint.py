@@ -1,8 +1,4 @@
-"""Checkpoints: the state of a training run in one safetensors file.
-
-Weights, optimizer state, the losses so far, and a description of the run that they belong to. The
-file is written whole or not at all.
-"""
+"""Checkpoints: weights, optimizer, losses and a description of the run, in one safetensors file."""
 
 import hashlib
 import json
@@ -32,7 +28,7 @@ def describe_run(training: Training) -> Described:
     parts = {each.name: getattr(labels, each.name) for each in fields(labels)}
     parts = {name: tensor for name, tensor in parts.items() if tensor is not None}
     return {
-        **{name: _plain(value) for name, value in asdict(training.recipe).items()},
+        **asdict(training.recipe),
         "method": _name(training.loss),
         "augment": None if training.augment is None else _name(training.augment),
         "mix": None if training.mix is None else _name(training.mix),
@@ -59,7 +55,8 @@ def save_checkpoint(
     live = state_tensors(network, optimizer)
     tensors = {name: x.cpu() for name, x in live.items()}  # once, for the digest and the file
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
-    metadata = {"run": json.dumps(run), "digest": digest_of(tensors)}
+    text = json.dumps(run, default=np.generic.item)  # parameter grids contain NumPy's numbers
+    metadata = {"run": text, "digest": digest_of(tensors)}
     write_tensors(path, tensors, metadata=metadata, other=None)
 
 
@@ -93,6 +90,7 @@ def check_checkpoint(training: Training) -> None:
 
 
 def _read_checkpoint(path: Path, run: Described) -> dict[str, Tensor]:
+    """The tensors of a checkpoint that belongs to this run; else what differs."""
     if path.is_dir():
         raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
     try:
@@ -104,35 +102,24 @@ def _read_checkpoint(path: Path, run: Described) -> dict[str, Tensor]:
         raise CheckpointError(
             f"{path} is not a checkpoint of this version. To fix: {_DELETE}."
         ) from error
-    _check_same_run(path, there, run)
+    differ = [name for name in run if there.get(name) != run[name]]
+    if differ:
+        digests = ("network", "first weights", "inputs", "labels")
+        listed = ", ".join(
+            name if name in digests else f"{name} ({there.get(name)!r} there, {run[name]!r} here)"
+            for name in differ
+        )
+        hint = "delete it or name another checkpoint"
+        if differ == ["first weights"]:
+            hint = "seed torch before you build the backbone, or load the weights that it had"
+        raise CheckpointError(
+            f"{path} belongs to another run: {listed} differ. To fix: {hint}; in cross-validation "
+            "use none, since every fold is a run of its own."
+        )
     if digest != digest_of(tensors):  # a flipped bit would only make the weights wrong
         raise CheckpointError(str(damaged(path, "its content has changed", fix=_DELETE)))
     return tensors
 
 
-def _check_same_run(path: Path, there: Described, here: Described) -> None:
-    """Reject the state of another run, and name what differs."""
-    differ = [name for name in here if there.get(name) != here[name]]
-    if not differ:
-        return
-    digests = ("network", "first weights", "inputs", "labels")
-    listed = ", ".join(
-        name if name in digests else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
-        for name in differ
-    )
-    hint = "delete it or name another checkpoint"
-    if differ == ["first weights"]:
-        hint = "seed torch before you build the backbone, or load the weights that it had"
-    raise CheckpointError(
-        f"{path} belongs to another run: {listed} differ. To fix: {hint}; in cross-validation use "
-        "none, since every fold is a run of its own."
-    )
-
-
 def _name(function: object) -> str:
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-
-
-def _plain(value: object) -> object:
-    """NumPy's numbers, which parameter grids contain, as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

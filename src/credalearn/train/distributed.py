@@ -21,7 +21,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from credalearn.errors import CredalError, TrainingError
-from credalearn.train.recipe import Recipe
+from credalearn.train.training import Recipe
 
 # The others wait while the first process evaluates a model. If one dies, torchrun ends them all.
 _PATIENCE = timedelta(days=7)
@@ -43,10 +43,7 @@ def under_torchrun() -> bool:
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Join the processes that torchrun started; after an error the process must end.
-
-    An orderly exit would wait for processes that may wait for this one.
-    """
+    """Join the processes that torchrun started; after an error the process must end."""
     # Messages go through the CPUs, so that GPUs are idle while their processes wait for one.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, timeout=_PATIENCE)
@@ -64,6 +61,20 @@ def world_size() -> int:
 def rank() -> int:
     """The number of this process, from 0; the first one writes files and shows progress."""
     return dist.get_rank() if world_size() > 1 else 0
+
+
+def find_device(name: str) -> torch.device:
+    """The device of this name; for ``"auto"`` a GPU where there is one, else the CPU."""
+    wanted = name
+    if name == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=wanted).item()  # "meta" is a device, but has no values
+        return torch.device(wanted)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise CredalError(
+            f"device {name!r} is not available here: {error}. To fix: use 'auto'."
+        ) from error
 
 
 def own_gpu(device: str) -> torch.device:
@@ -133,10 +144,7 @@ def all_or_none(device: torch.device) -> Iterator[None]:
 def wrap(
     network: nn.Module, recipe: Recipe, *, num_items: int, smallest_batch: int, epochs_done: int
 ) -> nn.Module:
-    """The network itself or, in several processes, a wrapper that averages its gradients.
-
-    The wrapper has the parameters and buffers of ``network``, so that ``network`` is what learns.
-    """
+    """The network itself or, in several processes, a wrapper that averages its gradients."""
     if world_size() == 1:
         return network
     device = next(network.parameters()).device
@@ -176,11 +184,8 @@ def _check_alike(**facts: Any) -> None:
 
 
 def _synchronized(network: nn.Module) -> nn.Module:
-    """A copy on the same parameters and buffers, with batch normalization over all processes.
-
-    Only torch's own layers are replaced: others, such as timm's, contain an activation too and
-    would lose it.
-    """
+    """A copy on the same parameters and buffers, with batch normalization over all processes."""
+    # Torch's own layers alone: others, such as timm's, contain an activation and would lose it.
     tensors = [*network.parameters(), *network.buffers()]
     copied = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})
     for module in list(copied.modules()):

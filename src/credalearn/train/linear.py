@@ -1,11 +1,10 @@
 """Linear credal models: heads that are linear in the features, fitted by L-BFGS with a penalty.
 
-Shapes: N items, D features, H heads, K classes. Features are a tensor or a sparse matrix of SciPy;
-sparse ones are never made dense.
+Features are a tensor or a sparse matrix of SciPy; sparse ones are never made dense.
 """
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,10 +14,10 @@ from torch.nn.functional import linear, logsigmoid
 
 from credalearn.nets import MLP, Network
 from credalearn.sets import CredalSet
-from credalearn.train._lbfgs import minimize
 from credalearn.train._random import seeded
 
 Inputs = Any  # a tensor or a SciPy sparse matrix, shape (N, D)
+Objective = Callable[[Tensor], tuple[float, Tensor]]  # a point to its value and slope
 Target = Callable[[Tensor], Tensor]  # the distribution to learn, given the logits, both (N, K)
 
 _MOST_STEPS = 300
@@ -31,6 +30,12 @@ _INTERCEPT_PENALTY = 1e-6  # keeps the intercept of a class without items finite
 # Dense features are correlated: steps in coordinates in which the loss curves about alike in all
 # directions need a third of the evaluations, and end lower. Their covariance comes from a few rows.
 _MOST_SCALED, _ROWS_PER_FEATURE = 1024, 8
+
+# L-BFGS by Nocedal's two loops: ``torch.optim.LBFGS`` imports torch's compiler, which takes more
+# than a second, and SciPy's uses the threads of the whole process.
+_MEMORY = 10  # steps that the curvature is taken from
+_DECREASE, _FLATTER = 1e-4, 0.9  # of the weak Wolfe conditions
+_MOST_TRIALS = 25  # in one line search
 
 
 class LinearProblem:
@@ -57,7 +62,11 @@ class LinearProblem:
         else:
             squares = torch.from_numpy(X.multiply(X).sum(1)).double().ravel()
         self.length = float(squares @ self.weight[:, 0]) or 1.0
-        self.covariance = self._covariance()
+        self.covariance: Tensor | None = None  # of the features, (D, D), unless it is too large
+        if isinstance(X, Tensor) and self.num_features <= _MOST_SCALED:
+            step = max(1, len(self.X) // (_ROWS_PER_FEATURE * self.num_features))
+            rows, share = self.X[::step], self.weight[::step].float()
+            self.covariance = (rows.T @ (rows * share)).double() / share.sum().clamp(min=1e-9)
 
     def fit(
         self,
@@ -74,10 +83,24 @@ class LinearProblem:
         shape = (self.num_features + 1, self.num_classes)
         penalties = torch.full((shape[0], 1), penalty * self.length, dtype=torch.float64)
         penalties[-1] = _INTERCEPT_PENALTY
-        scaling = self._scaling(penalty * self.length)
+        at = torch.zeros(shape, dtype=torch.float64) if start is None else start
+        factor, curvature = None, 1.0
+        if self.covariance is not None:
+            curvature = (self.num_classes - 1) / self.num_classes**2  # at equal probabilities
+            hessian = curvature * self.covariance
+            hessian.diagonal().add_(penalty * self.length)
+            factor = cholesky(hessian)
+            at = torch.cat([factor.T @ at[:-1], curvature**0.5 * at[-1:]])
+
+        def unscaled(values: Tensor, *, upper: bool) -> Tensor:
+            """A head from its coordinates (upper), or a slope in these."""
+            if factor is None:
+                return values
+            weights = solve_triangular(factor.T if upper else factor, values[:-1], upper=upper)
+            return torch.cat([weights, values[-1:] / curvature**0.5])
 
         def objective(scaled: Tensor) -> tuple[float, Tensor]:
-            head = scaling.head(scaled)
+            head = unscaled(scaled, upper=True)
             logits = self._times(head[:-1]) + head[-1]
             logits = logits if offset is None else logits + offset
             log_probs = logits.log_softmax(1) if offset is None else logsigmoid(logits)
@@ -88,20 +111,15 @@ class LinearProblem:
             if offset is not None:
                 cost -= (self.weight * (1 - wanted) * logsigmoid(-logits)).sum()
             cost += (penalties * head.square()).sum() / 2
-            return float(cost), scaling.slope(slope + penalties * head)
+            return float(cost), unscaled(slope + penalties * head, upper=False)
 
-        first = torch.zeros(shape, dtype=torch.float64) if start is None else start
-        at = scaling.coordinates(first)
         found = minimize(objective, at, most_steps=most_steps, slope=_SLOPE, gain=gain)
-        return scaling.head(found)
+        return unscaled(found, upper=True)
 
     def fit_credal(self, labels: CredalSet, penalty: float, center: Tensor) -> list[Tensor]:
-        """The pessimistic, the optimistic and the center head, which is fitted already.
-
-        The first two start from the center: at zero all logits tie, every member of a label costs
-        the same, and training stays at chance. The cost of a class is the smaller, the larger its
-        logit, so that the best member for the logits is the worst case.
-        """
+        """The pessimistic, the optimistic and the center head, which is fitted already."""
+        # The first two start from the center: at zero all logits tie, and training stays at chance.
+        # A class costs less, the larger its logit: the best member for logits is the worst case.
         both = [
             self.fit(target, penalty, center, most_steps=_CREDAL_STEPS, gain=_CREDAL_GAIN)
             for target in (labels.best_target, labels.worst_target)
@@ -125,23 +143,6 @@ class LinearProblem:
             network.heads.bias.copy_(values[-1])
         return network
 
-    def _covariance(self) -> Tensor | None:
-        """Of the features, shape (D, D), from some rows; None where it would be too large."""
-        if not isinstance(self.X, Tensor) or self.num_features > _MOST_SCALED:
-            return None
-        step = max(1, len(self.X) // (_ROWS_PER_FEATURE * self.num_features))
-        rows, weight = self.X[::step], self.weight[::step].float()
-        return (rows.T @ (rows * weight)).double() / weight.sum().clamp(min=1e-9)
-
-    def _scaling(self, strength: float) -> "_Scaling":
-        if self.covariance is None:
-            return _Scaling(None, 1.0)
-        # Curvature of the loss at equal probabilities.
-        curvature = (self.num_classes - 1) / self.num_classes**2
-        hessian = curvature * self.covariance
-        hessian.diagonal().add_(strength)
-        return _Scaling(cholesky(hessian), curvature**0.5)
-
     def _times(self, weights: Tensor) -> Tensor:
         if isinstance(self.X, Tensor):
             return linear(self.X, weights.T.float()).double()
@@ -154,29 +155,71 @@ class LinearProblem:
         return torch.from_numpy(self.X.T @ error.numpy().astype(self.X.dtype)).double()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scaling:
-    """Coordinates of a head, (D + 1, K): Lᵀ W for the weights, and the intercept times a number."""
+def minimize(
+    objective: Objective, start: Tensor, *, most_steps: int, slope: float, gain: float
+) -> Tensor:
+    """A point of least value: no number of its slope exceeds ``slope``, or no step gains more."""
+    steps: deque[tuple[Tensor, Tensor, float]] = deque(maxlen=_MEMORY)
+    point, (value, uphill) = start, objective(start)
+    for _ in range(most_steps):
+        if uphill.abs().max() <= slope:
+            break
+        direction = _direction(uphill, steps)
+        found = _line_search(objective, point, value, uphill, direction)
+        if found is None:
+            break
+        new_point, new_value, new_uphill = found
+        step, change = new_point - point, new_uphill - uphill
+        curvature = float(step.ravel() @ change.ravel())
+        if curvature > 0:
+            steps.append((step, change, curvature))
+        gained = value - new_value
+        point, value, uphill = new_point, new_value, new_uphill
+        if gained <= gain:
+            break
+    return point
 
-    factor: Tensor | None  # L, lower triangular, shape (D, D); None is the identity
-    intercept: float
 
-    def coordinates(self, head: Tensor) -> Tensor:
-        if self.factor is None:
-            return head
-        return torch.cat([self.factor.T @ head[:-1], self.intercept * head[-1:]])
+def _direction(uphill: Tensor, steps: deque[tuple[Tensor, Tensor, float]]) -> Tensor:
+    """Minus the slope, times the inverse of the curvature that the last steps have seen."""
+    direction, shares = uphill.neg(), []
+    for step, change, curvature in reversed(steps):
+        share = float(step.ravel() @ direction.ravel()) / curvature
+        direction.sub_(change, alpha=share)
+        shares.append(share)
+    if steps:
+        _, change, curvature = steps[-1]
+        direction.mul_(curvature / float(change.ravel() @ change.ravel()))
+    for (step, change, curvature), share in zip(steps, reversed(shares), strict=True):
+        back = float(change.ravel() @ direction.ravel()) / curvature
+        direction.add_(step, alpha=share - back)
+    return direction
 
-    def head(self, scaled: Tensor) -> Tensor:
-        if self.factor is None:
-            return scaled
-        weights = solve_triangular(self.factor.T, scaled[:-1], upper=True)
-        return torch.cat([weights, scaled[-1:] / self.intercept])
 
-    def slope(self, slope: Tensor) -> Tensor:
-        if self.factor is None:
-            return slope
-        weights = solve_triangular(self.factor, slope[:-1], upper=False)
-        return torch.cat([weights, slope[-1:] / self.intercept])
+def _line_search(
+    objective: Objective, point: Tensor, value: float, uphill: Tensor, direction: Tensor
+) -> tuple[Tensor, float, Tensor] | None:
+    """A point along the direction, lower and less steep, with its value and slope; None if none."""
+    # It allows edges (Lewis and Overton, 2013): the slope of a worst case jumps.
+    steepness = float(uphill.ravel() @ direction.ravel())
+    near, far, length = 0.0, None, 1.0
+    best: tuple[Tensor, float, Tensor] | None = None
+    for _ in range(_MOST_TRIALS if steepness < 0 else 0):
+        there = point + length * direction
+        found, slope = objective(there)
+        along = float(slope.ravel() @ direction.ravel())
+        if not found <= value + _DECREASE * length * steepness:
+            far = length
+        elif along < _FLATTER * steepness:
+            near, best = length, (there, found, slope)
+        else:
+            return there, found, slope
+        if far is not None:
+            length = (near + far) / 2
+        else:  # where the slope would be 0 if it went on like this
+            growth = steepness / (steepness - along) if along > steepness else 10.0
+            length *= min(max(growth, 2.0), 10.0)
+    return best
 
 
 def log_odds(logits: Tensor) -> Tensor:

@@ -1,10 +1,7 @@
 """The training loop, for one model or for several that take turns step by step.
 
-How a step is executed is the learner's part: operation by operation, or as a recorded CUDA graph.
 All randomness comes from (random_state, epoch), so a run that is killed and resumed at the last
 checkpoint ends with the same weights as one that was never interrupted: bit for bit on a CPU.
-
-Where torch.distributed is initialized, all its processes train each model together.
 """
 
 import time
@@ -14,7 +11,6 @@ from threading import Event
 import torch
 
 from credalearn.errors import TrainingError
-from credalearn.train._cuda_graphs import RecordedLearner
 from credalearn.train._learner import Learner
 from credalearn.train._threads import on_one_thread
 from credalearn.train.distributed import summed, world_size
@@ -26,11 +22,9 @@ _LARGE_STEP = 2**23  # items of a batch times weights: 30 ms on one core
 def train(
     trainings: Sequence[Training], *, deadline: float | None = None
 ) -> list[list[float] | TrainingError]:
-    """Train the networks in place; a training with a checkpoint continues from there.
+    """Train the networks in place: the mean losses of each one's epochs, or why it failed.
 
-    After the ``deadline``, a time of ``time.monotonic()``, no further epoch starts, but one is
-    always trained. Returned are the mean losses of each training's epochs, fewer after a deadline;
-    or the error, where a loss was not finite, which does not stop the other models.
+    After the ``deadline``, a time of ``time.monotonic()``, no epoch starts but the first.
     """
     if any(_needs_threads(training) for training in trainings):
         return _train(trainings, deadline, Event())
@@ -50,10 +44,7 @@ def _train(
     trainings: Sequence[Training], deadline: float | None, stopped: Event
 ) -> list[list[float] | TrainingError]:
     """See :func:`train`; ends after an epoch if ``stopped`` is set."""
-    learners = [
-        Learner(training) if training.execution == "eager" else RecordedLearner(training)
-        for training in trainings
-    ]
+    learners = [_learner(training) for training in trainings]
     active = [learner for learner in learners if not learner.finished]
     while active:
         for learner in active:
@@ -72,6 +63,14 @@ def _train(
     for learner in learners:
         learner.finish()
     return [learner.failure or learner.losses for learner in learners]
+
+
+def _learner(training: Training) -> Learner:
+    if training.execution == "eager":
+        return Learner(training)
+    from credalearn.train._cuda_graphs import RecordedLearner  # for GPUs alone
+
+    return RecordedLearner(training)
 
 
 def _is_over(deadline: float | None, device: torch.device) -> bool:

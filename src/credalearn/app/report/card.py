@@ -9,7 +9,7 @@ from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.render import environment
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
-from credalearn.guarantees.deferral_score import SCORE_WORDS
+from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.guarantees.truths import LACKING, TRUTHS
 
 _MARK = b"<!-- model card by credalearn -->"  # the first line of the template

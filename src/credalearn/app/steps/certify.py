@@ -18,7 +18,7 @@ from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
 from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
 from credalearn.guarantees import certify as certify_scores
-from credalearn.guarantees.deferral_score import SCORE_WORDS
+from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.guarantees.truths import LACKING, TRUTHS, Truth
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from credalearn.conformal.calibration import narrowest_scale
 from credalearn.conformal.inflation import rank_of
 from credalearn.errors import CredalError
 from credalearn.guarantees.bounds import interval
-from credalearn.guarantees.deferral_score import SCORE_WORDS
+from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.predictions import CredalPredictions
 
 _CONFIDENCE = 0.95

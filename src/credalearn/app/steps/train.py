@@ -36,8 +36,8 @@ from credalearn.labels.votes import check_options as check_rule
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
-from credalearn.train.device import find_device
-from credalearn.train.recipe import Recipe
+from credalearn.train.distributed import find_device
+from credalearn.train.training import Recipe
 
 if TYPE_CHECKING:
     from credalearn.app.run import Predictor
