@@ -165,9 +165,9 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
         chosen = {name: getattr(options, name) for name in names}
         sets = certify_sets(run, options.set_coverage, **chosen)
     if guarantee is not None:
-        run = replace(run, guarantee=before.guarantee).with_guarantee(guarantee)
+        run = replace(run, guarantee=before.guarantee).keeping(guarantee=guarantee)
     if sets is not None:
-        run = run.with_sets(sets.inflation)
+        run = run.keeping(sets=sets.inflation)
     return Certificate(run, guarantee, check, rival, sets)
 
 
@@ -221,9 +221,8 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     )
     if not known:
         spent = 0.0 if found.confidence is None else risk
-        run = run.with_request(
-            Request(asked=options.asked, risk=spent, certified=found.shortfall is None)
-        )
+        asked = Request(asked=options.asked, risk=spent, certified=found.shortfall is None)
+        run = run.keeping(requests=(*run.requests, asked))
     if found.shortfall is not None:
         raise _too_few(found)
     return run, found

@@ -17,7 +17,7 @@ from credalearn.app.features import Features
 from credalearn.app.item_stream import Batch, ItemStream, KnownItems, open_items
 from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM
-from credalearn.app.table_writer import Schema, check_output, refuse_overwriting, write_frames
+from credalearn.app.table_writer import Schema, check_output, write_frames
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -123,9 +123,7 @@ def predict(
     in the widened set. With ``all_classes``, the columns of :func:`class_schema` follow.
     """
     options = options or PredictOptions()
-    path = None if output is None else check_output(output)
-    if path is not None:
-        refuse_overwriting(path, data, run)
+    path = None if output is None else check_output(output, run, data=data)
     decide = find_decision(run, options.threshold) if options.decision else None
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}

@@ -154,7 +154,7 @@ def recalibrate(
     new = Run.load(output)
     drift = drift_check(run, new)
     if drift.outdated is not None:
-        run = run.mark_outdated(drift.outdated)
+        run = run.keeping(outdated=drift.outdated)
     return Recalibration(run, new, drift)
 
 
