@@ -3,23 +3,25 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._checks import folded
-from credalearn.app.annotations.table import Annotations, ItemTable
 from credalearn.app.features import FeatureTable, item_column, item_names
-from credalearn.app.sources import open_source, texts
+from credalearn.app.sources import ItemTable, open_source, texts
 from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app.annotations.table import Annotations
 
 # In the order in which they are tried.
 _NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
 
 
 def read_texts(
-    annotations: Annotations,
+    annotations: "Annotations",
     columns: Sequence[str],
     *,
     table: Any,
@@ -50,10 +52,6 @@ def read_texts(
             parts.append(part.with_columns(table=pl.lit(number)))
     whole = pl.concat(parts).unique("item", keep="first", maintain_order=True)
 
-    def place(row: int) -> str:
-        source = tables[whole["table"][row]].source
-        return f"{source.path}, {source.place(whole['row'][row])}"
-
     return FeatureTable(
         tuple(each.source.path for each in tables),
         whole["item"].to_list(),
@@ -61,7 +59,7 @@ def read_texts(
         join_texts(whole.select(found), found),
         (),
         whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
-        place,
+        lambda row: tables[whole["table"][row]].source.where(whole["row"][row]),
         named,
     )
 

@@ -10,7 +10,7 @@ from scipy.special import betaincinv
 from scipy.stats import fisher_exact
 
 from credalearn._formats import many, number, percent
-from credalearn.app.item_stream import KnownItems
+from credalearn.app.item_stream import known_items
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import item_arrays, judged_by
 from credalearn.errors import CredalError
@@ -39,7 +39,7 @@ class Drift:
 def drift_check(old: Run, new: Run) -> Drift:
     """Compare new items with a run's accuracy and with its guarantee."""
     fresh = new.held_out(score=old.deferral_score)
-    seen = KnownItems(old, ("calibration", "test")).among(fresh["item"], fresh["digest"])
+    seen = known_items(old, "calibration", "test")(fresh["item"], fresh["digest"])
     fresh = fresh.filter([not each for each in seen])
     facts: dict[str, Any] = {"items": len(fresh)}
     if fresh.is_empty():
