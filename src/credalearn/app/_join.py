@@ -98,14 +98,14 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
 def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items that have features or a text, these inputs, and the columns next to them."""
     named = [name for name in (options.item, annotations.source.item) if name is not None]
-    is_text, what = not options.has_features, "text" if not options.has_features else options.called
+    is_text, what = not options.features, options.called if options.features else "text"
     if is_text:
         table = read_texts(
             annotations, options.text, table=options.table, extra=options.columns, named_in=named
         )
     else:
         table = read_features(
-            options.features,
+            *options.features,
             named_in=named,
             extra=options.columns,
             drop=options.drop,

@@ -40,8 +40,7 @@ class FeatureTable:
 
 
 def read_features(
-    data: Any,
-    *,
+    *data: Any,
     named_in: Sequence[str] = (),
     extra: Sequence[str] = (),
     drop: Sequence[str] = (),
@@ -53,8 +52,7 @@ def read_features(
     ``named_in`` may name the items, ``extra`` columns are kept as text, and ``names`` are the
     features of a trained model, where there is one, and ``categories`` those that are texts.
     """
-    several = data if isinstance(data, list | tuple) else [data]
-    sources = [open_source(each) for each in several]
+    sources = [open_source(each) for each in data]
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:

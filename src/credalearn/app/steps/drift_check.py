@@ -176,11 +176,8 @@ def _verdict(
         count = int(kept)
         units, note = many(count, "item"), f" ({shown(share)})"
         numbers = np.append(np.arange(count + 1.0), errors)
-        low, _ = interval(
-            *(numbers, np.full_like(numbers, count)),
-            confidence=1 - 2 * level,
-            binary=found.binary,
-        )
+        counts = np.full_like(numbers, count)
+        low, _ = interval(numbers, counts, confidence=1 - 2 * level, binary=found.binary)
         broken, least = low[-1] > promise.rate, int((low[:-1] <= promise.rate).sum())
         noticed = _noticed(least, count) if least <= count else None
     facts |= {"rate": share * promise.largest, "broken": bool(broken)}
