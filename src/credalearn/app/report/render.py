@@ -43,12 +43,10 @@ def environment(*, html: bool) -> Environment:
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.filters |= {"percent": percent, "number": number, "many": many}
+    environment.filters["nats"] = lambda risk: "∞" if math.isinf(risk) else f"{risk:.3f}"
     if html:
-        environment.filters |= {
-            "percent": lambda share, decimals=None: _unbroken(percent(share, decimals=decimals)),
-            "prose": _unbroken,
-            "nats": lambda risk: "∞" if math.isinf(risk) else f"{risk:.3f}",
-        }
+        unbroken = lambda share, decimals=None: _unbroken(percent(share, decimals=decimals))  # noqa: E731
+        environment.filters |= {"percent": unbroken, "prose": _unbroken}
     return environment
 
 
