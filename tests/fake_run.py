@@ -154,7 +154,7 @@ def add_rule(
     else:
         assert max_error is not None
         rule = certify(values, wrong, max_error=max_error, confidence=confidence, method=method)
-    return run.with_guarantee(rule)
+    return run.keeping(guarantee=rule)
 
 
 def with_facts(run: Run, **changed: Any) -> Run:
@@ -198,7 +198,7 @@ def add_sets(
 ) -> Run:
     """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
     found = certify_sets(run, coverage, distance=distance, scale=scale)
-    return run.with_sets(found.inflation)
+    return run.keeping(sets=found.inflation)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

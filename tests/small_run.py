@@ -114,4 +114,4 @@ def with_rule(run: Run) -> Run:
         confidence=0.95,
         bound=0.09,
     )
-    return run.with_guarantee(rule)
+    return run.keeping(guarantee=rule)

@@ -37,7 +37,7 @@ def every_form(folder: Path) -> dict[str, Any]:
 
 def test_every_file_format_gives_the_same_features(tmp_path: Path) -> None:
     for name, data in every_form(tmp_path).items():
-        found = read_features(data)
+        found = read_features(*(data if isinstance(data, list) else [data]))
         assert found.items == ITEMS, name
         assert found.names == ["f0", "f1", "f2"], name
         np.testing.assert_allclose(found.values, VALUES, rtol=1e-15, err_msg=name)
@@ -51,7 +51,7 @@ def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
     assert found.extra["site"].to_list() == ["x", None]
     assert found.place(1) == f"{path}, line 3"
     more = table_of(tmp_path / "g.csv", "size,id\n3,c\n")
-    both = read_features([path, more], extra=["site"], drop=["note"])
+    both = read_features(path, more, extra=["site"], drop=["note"])
     assert both.extra["site"].to_list() == ["x", None, None]
     assert both.place(2) == f"{more}, line 2"
     with pytest.raises(cl.CredalError, match=r"no column 'w'.*with --group, --gold or --split"):
@@ -89,7 +89,7 @@ def test_gaps_and_categories_are_features(tmp_path: Path) -> None:
     numbers = read_features(table_of(tmp_path / "g.csv", "id,size,site,old\nd,1,7,1\n"))
     assert not numbers.categories
     with pytest.raises(cl.CredalError, match=r"'site' contains texts in one of .* and numbers"):
-        read_features([tmp_path / "f.csv", tmp_path / "g.csv"])
+        read_features(tmp_path / "f.csv", tmp_path / "g.csv")
     known = read_features(numbers.paths[0], names=found.names, categories=found.categories)
     assert isinstance(known.values, pl.DataFrame)
     assert known.values["site"].to_list() == ["7"]
@@ -99,10 +99,10 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     path = table_of(tmp_path / "f.csv", "id,size\na,1\n")
     other = table_of(tmp_path / "g.csv", "id,weight\nb,1\n")
     with pytest.raises(cl.CredalError, match=r"same features; only one has 'size', 'weight'"):
-        read_features([path, other])
+        read_features(path, other)
     same = table_of(tmp_path / "h.csv", "id,size\nb,1\na,2\n")
     with pytest.raises(cl.CredalError, match=r"h.csv, line 3: item 'a' occurs twice, first in .*f"):
-        read_features([path, same])
+        read_features(path, same)
 
 
 def test_features_of_a_model_are_found_by_name(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from credalearn.app import staging
 from credalearn.app.facts import RunFacts
 from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM, parse_json, to_json
-from credalearn.app.staging import check_place, partial_of, staged
+from credalearn.app.staging import check_place, sibling, staged
 from credalearn.guarantees import Guarantee
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from small_run import make_run
@@ -112,7 +112,7 @@ def test_rejects_wrong_facts_by_name(
 def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"no finished run at .*: credalearn train"):
         Run.load(tmp_path / "none")
-    partial_of(tmp_path / "none").mkdir()
+    sibling(tmp_path / "none", "partial").mkdir()
     with pytest.raises(cl.CredalError, match=r"run the train command again; it resumes"):
         Run.load(tmp_path / "none")
 
@@ -208,9 +208,9 @@ def test_a_failure_leaves_the_old_run_and_a_checkpoint_stays(tmp_path: Path) -> 
     assert snapshot(tmp_path) == before
     with pytest.raises(KeyboardInterrupt):
         fail(output, "resume-1.safetensors", KeyboardInterrupt)
-    assert (partial_of(output) / "resume-1.safetensors").exists()
+    assert (sibling(output, "partial") / "resume-1.safetensors").exists()
     put(output, "two")
-    assert not partial_of(output).exists()
+    assert not sibling(output, "partial").exists()
     assert not list(output.glob("resume*"))
 
 

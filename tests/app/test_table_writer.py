@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from credalearn import CredalError
 from credalearn.app._escape import escape_csv
-from credalearn.app.table_writer import Schema, refuse_overwriting, without_formulas, write_frames
+from credalearn.app.table_writer import Schema, check_output, without_formulas, write_frames
 
 SCHEMA: Schema = {"item": pl.String, "score": pl.Float64}
 READ: dict[str, Callable[[Path], pl.DataFrame]] = {
@@ -57,6 +57,6 @@ def test_inputs_are_not_overwritten_through_links(tmp_path: Path) -> None:
     data, link = tmp_path / "data.csv", tmp_path / "link.csv"
     data.touch()
     link.symlink_to(data)
-    refuse_overwriting(tmp_path / "other.csv", data)
+    check_output(tmp_path / "other.csv", data=data)
     with pytest.raises(CredalError, match="is an input of this command"):
-        refuse_overwriting(link, data)
+        check_output(link, data=data)

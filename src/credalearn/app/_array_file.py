@@ -26,7 +26,12 @@ def read_arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
     """The arrays of a file by name, one without a name from a .npy file."""
     file.seek(0)
     try:
-        unpacked = _stated_bytes(file)
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                unpacked = sum(_stated_size(archive.open(name)) for name in archive.namelist())
+        else:
+            file.seek(0)
+            unpacked = _stated_size(file)
     except Exception:  # damaged files raise ten kinds; reading them says which
         unpacked = 0
     check_unpacked(path, file, unpacked, fix="save it with numpy.savez, uncompressed")
@@ -41,16 +46,8 @@ def read_arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _stated_bytes(file: BinaryIO) -> int:
-    """The size of the arrays in a file, as their headers state it."""
-    if not zipfile.is_zipfile(file):
-        file.seek(0)
-        return _stated_size(file)
-    with zipfile.ZipFile(file) as archive:
-        return sum(_stated_size(archive.open(name)) for name in archive.namelist())
-
-
 def _stated_size(file: IO[bytes]) -> int:
+    """The size of an array, as its header states it."""
     form = np.lib.format
     first = form.read_magic(file) == (1, 0)
     shape, _, dtype = (form.read_array_header_1_0 if first else form.read_array_header_2_0)(file)

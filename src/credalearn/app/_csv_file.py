@@ -127,7 +127,12 @@ class CsvFile:
             rest += chunk
             while header and b"\n" in rest:
                 rest, header = rest[rest.index(b"\n") + 1 :], header - 1
-            end = 0 if header else _end_of_rows(rest)
+            end = 0 if header else rest.rfind(b"\n") + 1
+            marks = rest.count(b'"', 0, end)
+            while end and marks % 2:  # a line end between quotation marks ends no row
+                before = rest.rfind(b"\n", 0, end - 1) + 1
+                marks -= rest.count(b'"', before, end)
+                end = before
             if not end and len(rest) > 2 * BLOCK:
                 end = rest.rfind(b"\n") + 1  # an unpaired mark, which ``_parsed`` refuses
             if end:
@@ -259,14 +264,3 @@ def _find_delimiter(text: str) -> str:
         if width > 1 and (same, width) > best:
             best, found = (same, width), delimiter
     return found
-
-
-def _end_of_rows(text: bytes) -> int:
-    """Where the last whole row ends; a line end between quotation marks ends no row."""
-    end = text.rfind(b"\n") + 1
-    marks = text.count(b'"', 0, end)
-    while end and marks % 2:
-        before = text.rfind(b"\n", 0, end - 1) + 1
-        marks -= text.count(b'"', before, end)
-        end = before
-    return end

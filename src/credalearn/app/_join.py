@@ -77,8 +77,7 @@ def _read_gold(
         )
     named = item_column(source, named_in, (name,))
     table = source.read((named, name))
-    where = lambda row: f"{source.path}, {source.place(row)}"  # noqa: E731
-    return _gold_of(item_names(source, table[named]).to_list(), table[name], where)
+    return _gold_of(item_names(source, table[named]).to_list(), table[name], source.where)
 
 
 def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str]) -> Gold:
@@ -99,14 +98,14 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
 def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items that have features or a text, these inputs, and the columns next to them."""
     named = [name for name in (options.item, annotations.source.item) if name is not None]
-    is_text, what = not options.has_features, "text" if not options.has_features else options.called
+    is_text, what = not options.features, options.called if options.features else "text"
     if is_text:
         table = read_texts(
             annotations, options.text, table=options.table, extra=options.columns, named_in=named
         )
     else:
         table = read_features(
-            options.features,
+            *options.features,
             named_in=named,
             extra=options.columns,
             drop=options.drop,
@@ -238,7 +237,7 @@ def _image_columns(
     columns = pl.DataFrame(
         [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
     )
-    return columns, lambda row: f"{source.path}, {source.place(rows[row])}", str(source.path)
+    return columns, lambda row: source.where(rows[row]), str(source.path)
 
 
 def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:

@@ -66,22 +66,19 @@ class DatasetOptions:
         check_options(self)
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
         object.__setattr__(self, "text", text)
-        if self.has_features + (self.images is not None) + bool(text) > 1:
+        several = isinstance(self.features, tuple | list)
+        object.__setattr__(self, "features", tuple(self.features) if several else (self.features,))
+        if bool(self.features) + (self.images is not None) + bool(text) > 1:
             raise CredalError("Pass only one of text, features and images.")
-        if not self.has_features and self.drop:
+        if not self.features and self.drop:
             raise CredalError("drop works with features only. To fix: leave it out.")
-        if self.has_features and self.table is not None:
+        if self.features and self.table is not None:
             raise CredalError(
                 "table is for texts and images; the features have their own columns. To fix: leave "
                 "it out."
             )
         if self.split is not None and (self.validation, self.test) != (None, None):
             raise CredalError("Pass either split, or validation and test.")
-
-    @property
-    def has_features(self) -> bool:
-        """Whether features were given."""
-        return not (isinstance(self.features, tuple | list) and not self.features)
 
     @property
     def columns(self) -> list[str]:

@@ -7,20 +7,22 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from credalearn._files import sha256_of, whole_file
-from credalearn.app._join import Joined
 from credalearn.app.facts import InputFacts
 from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app._join import Joined
 
 Encode = Callable[[np.ndarray], np.ndarray]  # from items to features, float32 (N, D)
 _BATCH = 256
 
 
-def encode_once(joined: Joined, encoder: str, weights: str | Path | None) -> Joined:
+def encode_once(joined: "Joined", encoder: str, weights: str | Path | None) -> "Joined":
     """The items with their features in place of texts or images."""
     name, _, rest = encoder.partition(":")
     if name in ("run", "sentence-transformers"):  # so that later commands may run elsewhere

@@ -40,8 +40,7 @@ class FeatureTable:
 
 
 def read_features(
-    data: Any,
-    *,
+    *data: Any,
     named_in: Sequence[str] = (),
     extra: Sequence[str] = (),
     drop: Sequence[str] = (),
@@ -53,25 +52,24 @@ def read_features(
     ``named_in`` may name the items, ``extra`` columns are kept as text, and ``names`` are the
     features of a trained model, where there is one, and ``categories`` those that are texts.
     """
-    several = data if isinstance(data, list | tuple) else [data]
-    sources = [open_source(each) for each in several]
+    sources = [open_source(each) for each in data]
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:
             option = "drop" if name in drop else "group, --gold or --split"
             sources[0].column(name, option=option)  # refuses it, with the nearest
 
-    def read(source: Source) -> FeatureTable:
-        columns, is_array = list(source.columns), source.kind == "array"
+    parts = []
+    for source in sources:
         item = item_column(source, named_in, (*extra, *drop, *(names or ())))
-        own = [name for name in columns if name not in (item, *extra, *drop)]
-        if is_array:  # the arrays next to the features are no features
+        own = [name for name in source.columns if name not in (item, *extra, *drop)]
+        if source.kind == "array":  # the arrays next to the features are no features
             own = _array_columns(source)
         if names is not None:
             own = feature_columns(source, names)
         if not own:
             source.refuse(f"there is no column of features next to {item!r}", fix="add one")
-        held = [name for name in dict.fromkeys(extra) if name in columns]
+        held = [name for name in dict.fromkeys(extra) if name in source.columns]
         table = source.read(dict.fromkeys((item, *own, *held)))
         if not len(table):
             source.refuse("there is no row below the header", fix="add the items")
@@ -80,20 +78,19 @@ def read_features(
         values = feature_values(
             source, table.select(own), items, categories=texts_of, training=names is None
         )
-        return FeatureTable(
+        beside = texts(table.select(item, *held))
+        part = FeatureTable(
             (source.path,),
             items.to_list(),
             list(own if names is None else names),
             values,
             tuple(texts_of),
-            texts(table.select(item, *held)).select(
-                pl.all().str.strip_chars().str.normalize("NFC")
-            ),
-            lambda row: f"{source.path}, {source.place(row)}",
+            beside.select(pl.all().str.strip_chars().str.normalize("NFC")),
+            source.where,
             item,
         )
-
-    return _joined([read(each) for each in sources])
+        parts.append(part)
+    return _joined(parts)
 
 
 def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
@@ -147,7 +144,14 @@ def feature_values(
             text = texts(column.to_frame()).to_series().str.strip_chars()
             columns.append(pl.select(pl.when(text != "").then(text)).to_series().alias(text.name))
             continue
-        found, missing = _number(column)
+        found = numbers(column)
+        missing = found.is_null() | found.is_nan()
+        if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+            word = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+            truth = word.replace_strict({"true": 1.0, "false": 0.0}, default=None)
+            found = found.fill_null(truth.cast(pl.Float64))
+            missing = word.is_null() | word.is_in(_MISSING)
+        found = found.fill_null(np.nan)
         wrong = found.is_infinite() | (found.is_nan() & ~missing)
         if wrong.any():
             row = wrong.arg_max() or 0
@@ -245,14 +249,3 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
                 "items different names."
             )
     return whole
-
-
-def _number(column: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The numbers of a column, NaN for none; and where it has no value, so that none is right."""
-    found = numbers(column)
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        return found.fill_null(np.nan), found.is_null() | found.is_nan()
-    word = column.cast(pl.String).str.strip_chars().str.to_lowercase()
-    truth = word.replace_strict({"true": 1.0, "false": 0.0}, default=None)
-    found = found.fill_null(truth.cast(pl.Float64)).fill_null(np.nan)
-    return found, word.is_null() | word.is_in(_MISSING)

@@ -1,7 +1,7 @@
 """The items that a trained model is to predict, a batch at a time, checked on the way."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,7 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
         if not row:
             source.refuse("the table has no rows", fix="add the items")
 
-    place = lambda row: f"{source.path}, {source.place(row)}"  # noqa: E731
-    return ItemStream(str(source.path), batches(), place, ignored)
+    return ItemStream(str(source.path), batches(), source.where, ignored)
 
 
 def _images(run: Run, data: Any) -> ItemStream:
@@ -131,24 +130,16 @@ def _within(file: Path, folder: Path) -> str:
     return file.relative_to(folder).as_posix()
 
 
-class KnownItems:
-    """Items of some splits of a run, recognized by the digest of their input.
+def known_items(run: Run, *splits: str) -> Callable[[Iterable[str], Iterable[str]], list[bool]]:
+    """From names and digests of items to which of them are in these splits of a run.
 
-    Where many items of the run have the features of another, an equal digest says little: there
-    the names must be equal, too (``by_name``).
+    They are recognized by the digest of their input. Where many items of the run have the features
+    of another, an equal digest says little: there the names must be equal, too.
     """
-
-    def __init__(self, run: Run, splits: Sequence[str]) -> None:
-        equal = int(run.items["digest"].is_duplicated().sum())
-        self.by_name = not run.takes_images and equal > _EQUAL_ROWS * len(run.items)
-        known = run.items.filter(pl.col("split").is_in(splits))
-        self._known = set(known.select("item", "digest").iter_rows())
-        if not self.by_name:
-            self._known = {("", digest) for _, digest in self._known}
-
-    def among(self, items: Iterable[str], digests: Iterable[str]) -> list[bool]:
-        """Which of these items are known."""
-        return [
-            (name if self.by_name else "", digest) in self._known
-            for name, digest in zip(items, digests, strict=True)
-        ]
+    equal = int(run.items["digest"].is_duplicated().sum())
+    own = run.items.filter(pl.col("split").is_in(splits)).select("item", "digest")
+    if not run.takes_images and equal > _EQUAL_ROWS * len(run.items):
+        known = set(own.iter_rows())
+        return lambda items, digests: [each in known for each in zip(items, digests, strict=True)]
+    contents = set(own["digest"])
+    return lambda _, digests: [each in contents for each in digests]

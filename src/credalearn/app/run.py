@@ -221,33 +221,20 @@ class Run:
 
         return export(self, ExportOptions(**options))
 
-    def with_guarantee(self, guarantee: "Guarantee") -> Self:
-        """Write ``guarantee.json`` and return the run that has it."""
-        self._keep("guarantee.json", guarantee.to_json())
-        return replace(self, guarantee=guarantee)
-
-    def with_sets(self, sets: "Inflation") -> Self:
-        """Write ``sets.json`` and return the run that has it."""
-        self._keep("sets.json", sets.to_json())
-        return replace(self, sets=sets)
-
-    def with_request(self, request: Request) -> Self:
-        """Add to ``requests.json`` and return the run that remembers it."""
-        requests = (*self.requests, request)
-        self._keep("requests.json", json.dumps({"requests": [asdict(each) for each in requests]}))
-        return replace(self, requests=requests)
-
-    def mark_outdated(self, why: str) -> Self:
-        """Write ``drift.json``: every later output of the run says so."""
-        self._keep("drift.json", json.dumps({"outdated": why}))
-        return replace(self, outdated=why)
-
-    def _keep(self, name: str, text: str) -> None:
-        content = {MADE_FROM: self.facts.sha256.predictions, **json.loads(text)}
-        with self.writing(
-            self.path / name, other="copy the run to a folder of your own"
-        ) as partial:
-            partial.write_text(to_json(content), encoding="utf-8")
+    def keeping(self, **values: Any) -> Self:
+        """The run with a new guarantee, sets, requests or reason to be outdated, each in a file."""
+        for name, value in values.items():
+            if name in ("guarantee", "sets"):
+                file, content = f"{name}.json", json.loads(value.to_json())
+            elif name == "requests":
+                file, content = "requests.json", {name: [asdict(each) for each in value]}
+            else:
+                file, content = "drift.json", {name: value}
+            other = "copy the run to a folder of your own"
+            with self.writing(self.path / file, other=other) as partial:
+                content = {MADE_FROM: self.facts.sha256.predictions, **content}
+                partial.write_text(to_json(content), encoding="utf-8")
+        return replace(self, **values)
 
     @contextmanager
     def writing(self, path: Path, *, other: str = "name another file") -> Iterator[Path]:

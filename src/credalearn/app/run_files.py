@@ -15,7 +15,7 @@ import polars as pl
 
 from credalearn._files import whole_file
 from credalearn.app.facts import Digests, Request, RunFacts
-from credalearn.app.staging import partial_of, recover
+from credalearn.app.staging import recover, sibling
 from credalearn.errors import CredalError
 
 _T = TypeVar("_T")
@@ -109,7 +109,7 @@ def foreign(path: Path, fix: str) -> CredalError:
 
 def _read(path: Path) -> dict[str, Any]:
     if not (path / "run.json").is_file():
-        waiting = partial_of(path).is_dir() or path.is_dir()
+        waiting = sibling(path, "partial").is_dir() or path.is_dir()
         fix = _AGAIN if waiting else f"credalearn train … -o {path}"
         raise CredalError(f"there is no finished run at {path}. To fix: {fix}.")
     facts = parse_json(_bytes(path / "run.json"), RunFacts, path / "run.json")
@@ -138,21 +138,22 @@ def _read(path: Path) -> dict[str, Any]:
             why = shorten(CredalError(str(error)).reason, 300)
             raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
 
-    def guarantee(content: dict[str, Any]) -> Any:
-        return import_module("credalearn.guarantees").Guarantee.from_json(json.dumps(content))
-
-    def sets(content: dict[str, Any]) -> Any:
-        return import_module("credalearn.conformal").Inflation.from_json(json.dumps(content))
-
-    def requests(content: dict[str, Any]) -> tuple[Request, ...]:
-        return msgspec.convert(content["requests"], tuple[Request, ...])
-
-    return fields | {
-        "guarantee": certified("guarantee.json", "--max-error 0.10", guarantee),
-        "sets": certified("sets.json", "--set-coverage 0.90", sets),
-        "requests": certified("requests.json", "", requests) or (),
-        "outdated": certified("drift.json", "--max-error 0.10", lambda each: each["outdated"]),
-    }
+    fields["guarantee"] = certified(
+        "guarantee.json",
+        "--max-error 0.10",
+        lambda x: import_module("credalearn.guarantees").Guarantee.from_json(json.dumps(x)),
+    )
+    fields["sets"] = certified(
+        "sets.json",
+        "--set-coverage 0.90",
+        lambda x: import_module("credalearn.conformal").Inflation.from_json(json.dumps(x)),
+    )
+    asked = certified(
+        "requests.json", "", lambda x: msgspec.convert(x["requests"], tuple[Request, ...])
+    )
+    fields["requests"] = asked or ()
+    fields["outdated"] = certified("drift.json", "--max-error 0.10", lambda x: x["outdated"])
+    return fields
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -75,10 +75,29 @@ class Source:
             f"To fix: {fix}"
         )
 
+    def where(self, row: int) -> str:
+        """Where a row is, such as "items.csv, line 7"."""
+        return f"{self.path}, {self.place(row)}"
+
     def refuse(self, rule: str, *, row: int | None = None, fix: str) -> NoReturn:
         """Raise the error of bad input: the place, the rule and the remedy."""
-        where = self.path if row is None else f"{self.path}, {self.place(row)}"
+        where = self.path if row is None else self.where(row)
         raise CredalError(f"{where}: {rule}. To fix: {fix}.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemTable:
+    """The source of annotations as a table of its items, to read their texts from."""
+
+    source: Source
+    rows: pl.DataFrame  # ``item``, all different, and ``row``, where it is first
+
+    def read(self, names: Sequence[str]) -> pl.DataFrame:
+        """The items, the number of their row, and these columns as text."""
+        columns = [self.source.column(name, option="text") for name in names]
+        table = texts(self.source.read(columns))[self.rows["row"]]
+        pairs = zip(names, columns, strict=True)
+        return self.rows.with_columns(table[column].alias(name) for name, column in pairs)
 
 
 def open_source(

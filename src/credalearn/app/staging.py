@@ -31,11 +31,6 @@ _CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
 OWN = {*FILES, *_CERTIFIED, MODEL, "report.html", "MODEL_CARD.md", "requests.json", "drift.json"}
 
 
-def partial_of(output: Path) -> Path:
-    """Where an unfinished run is: ``runs/.first.partial`` for ``runs/first``."""
-    return _sibling(output, "partial")
-
-
 def check_place(output: Path, *, overwrite: bool = False) -> None:
     """Refuse a place where no run can be, before anything is read."""
     if output.exists() and not output.is_dir():
@@ -55,7 +50,7 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
                 f"{output} contains {' and '.join(certified)}, which a new run would replace. To "
                 "fix: choose another folder with -o, or pass --overwrite."
             )
-    above = next(path for path in partial_of(output).absolute().parents if path.exists())
+    above = next(path for path in sibling(output, "partial").absolute().parents if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         what = "is not writable" if above.is_dir() else "is not a folder"
         raise CredalError(
@@ -80,10 +75,16 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     output = _followed(output)
     recover(output)
     check_place(output, overwrite=overwrite)
-    folder = partial_of(output)
+    folder = sibling(output, "partial")
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     with writing(output, other=_OTHER):
-        lock = _lock_new(folder, output)
+        for _ in range(_ATTEMPTS):
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):  # another process has moved the folder meanwhile
+                lock = locked(folder, output)
+                break
+        else:
+            raise CredalError(f"{output} is busy. To fix: {_OTHER}.")
     with lock:
         try:
             (folder / "run.json").unlink(missing_ok=True)  # what is there is not whole from here on
@@ -107,7 +108,7 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def recover(output: Path) -> None:
     """Finish a move that was interrupted: the new run into its place, then files of the user's."""
     output = _followed(output)
-    partial = partial_of(output)
+    partial = sibling(output, "partial")
     if not output.exists() and (partial / "run.json").exists():
         with (
             writing(output),
@@ -118,7 +119,7 @@ def recover(output: Path) -> None:
                 lock.move(output)
     # What a killed process left in the run or next to it.
     if output.is_dir() and (
-        _sibling(output, "old").exists()
+        sibling(output, "old").exists()
         or (output / LOCK).exists()
         or any(output.glob(CHECKPOINTS))
         or any(output.rglob(".credalearn-*"))
@@ -134,28 +135,19 @@ def _replace(lock: FolderLock, output: Path, *, overwrite: bool) -> None:
         if output.exists():
             old = stack.enter_context(locked(output, output))
             check_place(output, overwrite=overwrite)  # once more: training may take hours
-            old.move(_sibling(output, "old"))
+            old.move(sibling(output, "old"))
         try:
             lock.move(output)
         except OSError:
-            if not output.exists() and _sibling(output, "old").exists():
-                _sibling(output, "old").rename(output)
+            if not output.exists() and sibling(output, "old").exists():
+                sibling(output, "old").rename(output)
             raise
     _clean(output)
 
 
-def _lock_new(folder: Path, output: Path) -> FolderLock:
-    """The lock of the folder, which is made if it is not there."""
-    for _ in range(_ATTEMPTS):
-        folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # another process has moved the folder meanwhile
-            return locked(folder, output)
-    raise CredalError(f"{output} is busy. To fix: {_OTHER}.")
-
-
 def _clean(output: Path) -> None:
     """Remove what the making of a run left; files of the user's stay. The folder is locked."""
-    old = _sibling(output, "old")
+    old = sibling(output, "old")
     for leftover in output.glob(CHECKPOINTS):
         leftover.unlink()
     for folder in (output, output / MODEL):
@@ -172,7 +164,8 @@ def _followed(output: Path) -> Path:
     return output.resolve() if output.is_symlink() else output
 
 
-def _sibling(output: Path, what: str) -> Path:
+def sibling(output: Path, what: str) -> Path:
+    """What is made next to a run: ``runs/.first.partial`` for ``runs/first``."""
     whole = _followed(output) if output.name else output.resolve()
     name = os.fsencode(whole.name)
     short = whole.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()

@@ -1,7 +1,6 @@
 """Tables written a frame at a time, whole or not at all, and never over an input."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from credalearn.errors import CredalError
 
 Schema = dict[str, type[pl.DataType]]
 _Frames = Iterator[pl.DataFrame]
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # suffixes
 _FORMULA = r"^[=+\-@\t\r]"  # where escape_csv may have to act
 _ROWS_PER_GROUP = 1 << 15
 _OWN = (
@@ -24,15 +24,17 @@ _OWN = (
 )
 
 
-def check_output(path: str | Path) -> Path:
-    """The path, if its suffix is that of a table and it can be written."""
-    return check_file(path, _WRITERS)
-
-
-def refuse_overwriting(output: Path, data: object = None, *runs: Run) -> None:
-    """Refuse an output that is an input of this command or of a run, or a file of the run."""
+def check_output(
+    path: str | Path,
+    *runs: Run,
+    data: object = None,
+    suffixes: Sequence[str] = TABLES,
+    other: str = "name another file",
+) -> Path:
+    """The path, if it can be written and is no input of this command and no file of a run."""
+    output = check_file(path, suffixes, other=other)
     if not output.exists():
-        return
+        return output
     used = {str(data)} if isinstance(data, str | Path) else set()
     for run in runs:
         used |= {str(run.path / name) for name in _OWN}
@@ -43,13 +45,16 @@ def refuse_overwriting(output: Path, data: object = None, *runs: Run) -> None:
         raise CredalError(
             f"{output} is an input of this command or of the run. To fix: choose another output."
         )
+    return output
 
 
-def write_frames(path: str | Path, frames: _Frames, schema: Schema) -> None:
+def write_frames(path: Path, frames: _Frames, schema: Schema) -> None:
     """Write frames one after the other; if one fails, nothing is left and an old file stays."""
-    path = check_output(path)
     with whole_file(path) as temporary:
-        _WRITERS[path.suffix.lower()](temporary, frames, schema)
+        try:
+            _WRITERS[path.suffix.lower()](temporary, frames, schema)
+        except pl.exceptions.PolarsError as error:  # on a full disk
+            raise OSError(str(error)) from error
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
@@ -67,25 +72,16 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _write_separated(path: Path, frames: _Frames, schema: Schema, *, separator: str) -> None:
     names = without_formulas(pl.DataFrame({"name": list(schema)}))["name"]
-    with path.open("wb") as file, _as_os_error():
+    with path.open("wb") as file:
         pl.DataFrame(schema=names.to_list()).write_csv(file, separator=separator)
         for frame in frames:
             without_formulas(frame).write_csv(file, separator=separator, include_header=False)
 
 
 def _write_jsonl(path: Path, frames: _Frames, schema: Schema) -> None:  # noqa: ARG001
-    with path.open("wb") as file, _as_os_error():
+    with path.open("wb") as file:
         for frame in frames:
             frame.write_ndjson(file)
-
-
-@contextmanager
-def _as_os_error() -> Iterator[None]:
-    """On a full disk polars raises an error of its own."""
-    try:
-        yield
-    except pl.exceptions.PolarsError as error:
-        raise OSError(str(error)) from error
 
 
 def _write_parquet(path: Path, frames: _Frames, schema: Schema) -> None:

@@ -3,23 +3,25 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._checks import folded
-from credalearn.app.annotations.table import Annotations, ItemTable
 from credalearn.app.features import FeatureTable, item_column, item_names
-from credalearn.app.sources import open_source, texts
+from credalearn.app.sources import ItemTable, open_source, texts
 from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app.annotations.table import Annotations
 
 # In the order in which they are tried.
 _NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
 
 
 def read_texts(
-    annotations: Annotations,
+    annotations: "Annotations",
     columns: Sequence[str],
     *,
     table: Any,
@@ -34,10 +36,15 @@ def read_texts(
         items = item_names(source, source.read([named])[named]).alias("item")
         rows = items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
         tables = (ItemTable(source, rows.unique("item", keep="first", maintain_order=True)),)
-    found = tuple(columns) or find_texts(tables[0].source.columns if tables else ())
+    known = tables[0].source.columns if tables else ()
+    found = tuple(columns)
+    for name in () if found else _NAMES:  # ``text``, ``data.text``, ``text.post``
+        last = [each for each in known if folded(each.split(".")[-1]) == name]
+        first = [each for each in known if folded(each.split(".")[0]) == name]
+        found = found or tuple(last or first)
     if not found:
         where = annotations.source.path if table is None else tables[0].source.path
-        of = f"; its columns are: {', '.join(tables[0].source.columns[:20])}" if tables else ""
+        of = f"; its columns are: {', '.join(known[:20])}" if tables else ""
         raise CredalError(
             f"{where} has no column whose name suggests a text{of}. To fix: pass --text COLUMN, "
             "--features FILE or --images FOLDER."
@@ -50,10 +57,6 @@ def read_texts(
             parts.append(part.with_columns(table=pl.lit(number)))
     whole = pl.concat(parts).unique("item", keep="first", maintain_order=True)
 
-    def place(row: int) -> str:
-        source = tables[whole["table"][row]].source
-        return f"{source.path}, {source.place(whole['row'][row])}"
-
     return FeatureTable(
         tuple(each.source.path for each in tables),
         whole["item"].to_list(),
@@ -61,19 +64,9 @@ def read_texts(
         join_texts(whole.select(found), found),
         (),
         whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
-        place,
+        lambda row: tables[whole["table"][row]].source.where(whole["row"][row]),
         named,
     )
-
-
-def find_texts(columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns whose name suggests a text: ``text``, ``data.text``, ``text.post``; or none."""
-    for name in _NAMES:
-        found = [each for each in columns if folded(each.split(".")[-1]) == name]
-        found = found or [each for each in columns if folded(each.split(".")[0]) == name]
-        if found:
-            return tuple(found)
-    return ()
 
 
 def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:

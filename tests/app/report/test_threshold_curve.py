@@ -61,7 +61,7 @@ def test_every_outcome_is_what_a_loop_counts(
         judged = [row for row in kept if items.truth[row] != NO_TRUTH]
         wrong = sum(items.truth[row] != items.label[row] for row in judged)
         assert (found.kept, found.judged, found.wrong) == (len(kept), len(judged), wrong)
-        assert rows.deferred[place].sum() == found.deferred
+        assert rows.deferred[place].sum() == found.items - found.kept
         if judged:
             exact = binomtest(int(wrong), len(judged)).proportion_ci(0.95, method="exact")
             assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-9)

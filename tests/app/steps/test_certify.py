@@ -358,7 +358,7 @@ def test_the_rival_is_judged_by_the_same_promises(
 
 
 def test_prints_at_most_eight_lines(tmp_path: Path) -> None:
-    run = skewed(tmp_path / "run").mark_outdated("accuracy dropped.")
+    run = skewed(tmp_path / "run").keeping(outdated="accuracy dropped.")
     both = certify(run, CertifyOptions(max_error=0.1, set_coverage=0.9))
     alone = certify(run, CertifyOptions(set_coverage=0.9))
     assert (len(both.lines), len(alone.lines)) == (8, 3)

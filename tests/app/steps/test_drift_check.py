@@ -69,7 +69,7 @@ def test_drift_is_reported(old: Run, tmp_path: Path) -> None:
     assert ", at 95 % confidence; with " in found.lines[-1]
     assert found.outdated is not None
     assert found.outdated.startswith("its guarantee does not hold for 600 newer items")
-    marked = old.mark_outdated(found.outdated)
+    marked = old.keeping(outdated=found.outdated)
     assert f"{old.path} is marked as out of date." in Recalibration(marked, new, found).lines[-2]
     assert Run.load(old.path).warnings == marked.warnings == [f"Out of date: {found.outdated}"]
     (old.path / "drift.json").unlink()

@@ -10,7 +10,7 @@ import pytest
 
 import credalearn as cl
 from credalearn import CredalError
-from credalearn.app.item_stream import KnownItems
+from credalearn.app.item_stream import known_items
 from credalearn.app.run import Run
 from team_files import Team, make_images, make_team, snapshot
 
@@ -152,11 +152,9 @@ def test_existing_runs_are_not_replaced(old: Run, later: Team, tmp_path: Path) -
 
 def test_equal_features_need_equal_names_where_many_items_share_them(old: Run) -> None:
     items, digests = old.items["item"].to_list(), old.items["digest"].to_list()
-    by_digest = KnownItems(old, ("train",))
     trained = (old.items["split"] == "train").to_list()
-    assert by_digest.among(["other"] * len(items), digests) == trained
+    assert known_items(old, "train")(["other"] * len(items), digests) == trained
     same = replace(old, items=old.items.with_columns(digest=pl.lit("same")))
-    by_name = KnownItems(same, ("train",))
-    assert by_name.by_name
-    assert by_name.among(items, ["same"] * len(items)) == trained
-    assert not any(by_name.among(["other"] * 3, ["same"] * 3))
+    by_name = known_items(same, "train")
+    assert by_name(items, ["same"] * len(items)) == trained
+    assert not any(by_name(["other"] * 3, ["same"] * 3))

@@ -166,7 +166,7 @@ def test_constant_answer_is_amber_and_outdated_rule_is_marked(tmp_path: Path) ->
     assert "Caution: 'malignant' is never predicted: " in words
     assert "never predicted" in words.split("recall")[1]
     for each in (run, fake_run(tmp_path / "uncertified", num_items=60)):
-        old = page_of(each.mark_outdated("accuracy dropped significantly for newer items."))
+        old = page_of(each.keeping(outdated="accuracy dropped significantly for newer items."))
         assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
 
 
@@ -308,7 +308,7 @@ def test_widened_sets_are_checked_on_the_test_items(run: Run, page: str, tmp_pat
     assert "widened set" not in words_of(page, "gallery")
     assert "Nothing on this page is guaranteed" in words_of(page, "assumptions")
     narrow = replace(run.sets, radius=0.01, scale="none", strata=())
-    page = page_of(plain.with_sets(narrow))
+    page = page_of(plain.keeping(sets=narrow))
     assert "Fewer are contained than usual. The test items may differ" in words_of(page, "sets")
     assert "No error rate on this page is guaranteed" in words_of(page, "assumptions")
 

@@ -224,7 +224,7 @@ def test_predict_needs_the_column_of_the_strata(tmp_path: Path) -> None:
     made = Inflation(
         coverage=0.9, radius=0.4, distance="box", scale="none", items=60, strata=parts, by="site"
     )
-    run = run.with_sets(made)
+    run = run.keeping(sets=made)
     values = features(6, random_state=7)
     names = run.facts.inputs.features
     data = pl.DataFrame(dict(zip(names, values.T, strict=True)))

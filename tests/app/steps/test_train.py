@@ -15,7 +15,7 @@ import credalearn as cl
 from credalearn.app.dataset import Dataset
 from credalearn.app.labels import make_labels
 from credalearn.app.run import Run
-from credalearn.app.staging import partial_of
+from credalearn.app.staging import sibling
 from credalearn.app.steps.train import TrainOptions, train, training_labels
 from credalearn.labels import VOTE_RULES
 from team_files import (
@@ -328,7 +328,7 @@ def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_pat
         assert not (tmp_path / "run").exists()
     run = quick(tmp_path / "run", team)
     assert weights(run) == weights(whole)
-    assert not partial_of(run.path).exists()
+    assert not sibling(run.path, "partial").exists()
 
 
 def test_stopped_training_resumes_and_other_training_starts_over(
@@ -342,7 +342,7 @@ def test_stopped_training_resumes_and_other_training_starts_over(
         for options in ({}, {"gold": "truth"}, {"device": "cpu"}, {"epochs": 3}):
             with pytest.raises(KeyboardInterrupt):
                 quick(tmp_path / "run", team, **NETWORK | options)
-    found = list(partial_of(tmp_path / "run").glob("resume-*.safetensors"))
+    found = list(sibling(tmp_path / "run", "partial").glob("resume-*.safetensors"))
     # Gold labels choose no training item; auto is the CPU where there is no GPU.
     assert len(found) == (2 if not torch.cuda.is_available() else 3)
     more = ("--method", "pocc", "--epochs", "3", "-o", tmp_path / "run")

@@ -24,9 +24,11 @@ _COUNTS = 5_000_000  # of the others' counts at a time: 80 MB
 
 def annotation_facts(annotations: Annotations) -> AnnotationFacts:
     """Where annotations come from and what they contain, for the record of a run."""
-    source = annotations.source
-    counted = annotations.kind in ("votes", "counts")
-    votes = int(vote_counts(annotations).sum()) if counted else None
+    source, votes, agreement = annotations.source, None, None
+    if annotations.kind in ("votes", "counts"):
+        counts = vote_counts(annotations)
+        votes = int(counts.sum())
+        agreement = _agreement(counts, annotations.classes) if votes else None
     return AnnotationFacts(
         kind=annotations.kind,
         path=str(source.path),
@@ -38,13 +40,12 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
         annotators=len(annotations.annotators) or None,
         votes=votes,
         left_out=dict(source.left_out),
-        agreement=agreement(annotations) if votes else None,
+        agreement=agreement,
     )
 
 
-def agreement(annotations: Annotations) -> AgreementFacts:
+def _agreement(counts: csr_array, classes: tuple[str, ...]) -> AgreementFacts:
     """How far the annotators agree; each vote counts once, whatever its weight."""
-    counts = vote_counts(annotations)
     totals = counts.sum(1)
     several = counts[totals >= 2]
     unanimous = tied = None
@@ -56,7 +57,7 @@ def agreement(annotations: Annotations) -> AgreementFacts:
         unanimous=unanimous,
         tied=tied,
         votes_per_item=(int(totals.min()), float(np.median(totals)), int(totals.max())),
-        confused=confused_pairs(counts, annotations.classes),
+        confused=confused_pairs(counts, classes),
     )
 
 

@@ -32,7 +32,15 @@ def merge(
     """
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)
-    _refuse_other_items(first, second)
+    known, pairs = first.source.contents, second.source.contents.items()
+    others = [item for item, content in pairs if known.get(item, content) != content]
+    if others:  # their votes would be mixed up
+        raise CredalError(
+            f"{many(len(others), 'item')} of {second.source.path} have the name of a different "
+            f"item of {first.source.path}, such as {shown(others[0])}: the names start again in "
+            "each file. To fix: give every item a name of its own, or pass a file of another split "
+            "with --validation or --test."
+        )
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
     if all(list(each.classes) == sorted(each.classes) for each in (first, second)):
         classes = tuple(sorted(classes))
@@ -64,19 +72,6 @@ def merge(
     note += f"; {many(len(changed), unit)} replaced" if len(changed) else ""
     source = _origin(first, second, note)
     return Annotations(first.kind, items, classes, table.drop("_place"), source)
-
-
-def _refuse_other_items(first: Annotations, second: Annotations) -> None:
-    """Refuse items that have the name of another item: their votes would be mixed up."""
-    known, new = first.source.contents, second.source.contents
-    others = [item for item, content in new.items() if known.get(item, content) != content]
-    if others:
-        raise CredalError(
-            f"{many(len(others), 'item')} of {second.source.path} have the name of a different "
-            f"item of {first.source.path}, such as {shown(others[0])}: the names start again in "
-            "each file. To fix: give every item a name of its own, or pass a file of another split "
-            "with --validation or --test."
-        )
 
 
 def _added(first: Annotations, second: Annotations, classes: tuple[str, ...]) -> Annotations:

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 
 from credalearn._formats import listed, percent, shown
 from credalearn.app.facts import Kind
-from credalearn.app.sources import Source, texts
+from credalearn.app.sources import ItemTable
 from credalearn.errors import CredalError
 
 Conflicts = Literal["refuse", "newest", "add"]
@@ -25,21 +25,6 @@ _COLUMNS = {
 STATED = ("top_percent", "second", "second_percent", "impossible")  # next to votes
 _TOLERANCE = 1e-6
 _MOST_VOTES = 1e15  # of one class on one item; floats are exact to 9e15
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemTable:
-    """The source of annotations as a table of its items, to read their texts from."""
-
-    source: Source
-    rows: pl.DataFrame  # ``item``, all different, and ``row``, where it is first
-
-    def read(self, names: Sequence[str]) -> pl.DataFrame:
-        """The items, the number of their row, and these columns as text."""
-        columns = [self.source.column(name, option="text") for name in names]
-        table = texts(self.source.read(columns))[self.rows["row"]]
-        pairs = zip(names, columns, strict=True)
-        return self.rows.with_columns(table[column].alias(name) for name, column in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,9 @@ def inspect(
     from credalearn.app.steps.inspect import inspect as inspect_annotations
 
     if output is not None:  # before the work
-        from credalearn.app.table_writer import check_output, refuse_overwriting, write_frames
+        from credalearn.app.table_writer import check_output, write_frames
 
-        refuse_overwriting(check_output(output), export)
+        check_output(output, data=export)
     found = read_rounds(export, options)
     inspected = inspect_annotations(found)
     yield from inspected.lines()[: 1 if rules else None]
@@ -93,9 +93,10 @@ def train(
 ) -> Iterator[str | dict[str, Any]]:
     """Train a model on annotated items; run again after a stop, it resumes."""
     from credalearn._formats import listed, many
+    from credalearn._options import keywords
     from credalearn.app.dataset import Dataset
     from credalearn.app.readers import read_later, read_rounds
-    from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
+    from credalearn.app.staging import CHECKPOINTS, check_place, sibling
     from credalearn.app.steps.train import train as train_run
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
@@ -105,7 +106,7 @@ def train(
         for name in ("validation", "test")
         if (path := getattr(inputs, name)) is not None
     }
-    data = Dataset(votes, **_keywords(inputs) | official)
+    data = Dataset(votes, **keywords(inputs) | official)
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
     if rounds.map:
@@ -121,7 +122,7 @@ def train(
     try:
         run = train_run(data, output, replace(options, verbose=True))
     except KeyboardInterrupt:
-        if any(partial_of(output).glob(CHECKPOINTS)):
+        if any(sibling(output, "partial").glob(CHECKPOINTS)):
             raise KeyboardInterrupt("the same command continues where it stopped") from None
         raise KeyboardInterrupt("nothing was written") from None
     facts = run.facts
@@ -194,7 +195,9 @@ def certify(
     run: RunFolder, options: Annotated[Any, "steps.certify_options.CertifyOptions"]
 ) -> Output:
     """Choose the threshold above which items are deferred, with a guarantee."""
-    found = _load(run).certify(**_keywords(options))
+    from credalearn.app.steps.certify import certify as certify_run
+
+    found = certify_run(_load(run), options)
     more = found.assumptions if options.explain else []
     return [*found.lines, *more, {"warnings": found.run.warnings, **found.facts}]
 
@@ -208,8 +211,10 @@ def predict(
     options: Annotated[Any, "steps.predict.PredictOptions"],
 ) -> Output:
     """Label items and decide which ones to defer to people."""
+    from credalearn.app.steps.predict import predict as predict_items
+
     loaded = _load(run)
-    found = loaded.predict(data, output, **_keywords(options))
+    found = predict_items(loaded, data, output, options)
     # What makes ``defer`` choose the items that ``predict`` deferred.
     same = "" if options.item is None else f" --item {quote(options.item)}"
     same += "" if options.threshold is None else f" --threshold {options.threshold}"
@@ -224,8 +229,10 @@ def defer(
     options: Annotated[Any, "steps.defer.DeferOptions"],
 ) -> Output:
     """Write the deferred items, least certain first, for annotators."""
+    from credalearn.app.steps.defer import defer as defer_items
+
     loaded = _load(run)
-    return _printed(loaded, loaded.defer(data, output, **_keywords(options)))
+    return _printed(loaded, defer_items(loaded, data, output, options))
 
 
 def report(
@@ -233,14 +240,18 @@ def report(
     options: Annotated[Any, "steps.report.ReportOptions"],
 ) -> Output:
     """Write a one-page HTML report about a run."""
+    from credalearn.app.steps.report import report as report_run
+
     first, *others = map(_load, runs)
-    return _printed(first, first.report(*others, **_keywords(options)))
+    return _printed(first, report_run(first, options, others))
 
 
 def export(run: RunFolder, options: Annotated[Any, "steps.export.ExportOptions"]) -> Output:
     """Write the model as ONNX, with its model card."""
+    from credalearn.app.steps.export import export as export_run
+
     loaded = _load(run)
-    return _printed(loaded, loaded.export(**_keywords(options)))
+    return _printed(loaded, export_run(loaded, options))
 
 
 def recalibrate(
@@ -251,17 +262,15 @@ def recalibrate(
     export: Votes = None,
 ) -> Output:
     """Check a model on newly annotated items and calibrate it on them."""
+    from credalearn._options import keywords
     from credalearn.app.readers import read_annotations
+    from credalearn.app.steps.recalibrate import recalibrate as recalibrate_run
 
     old = _load(run)
     reading = replace(reading, classes=reading.classes or old.classes)
-    votes = None if export is None else read_annotations(export, **_keywords(reading))
-    found = old.recalibrate(votes, output, **_keywords(options))
+    votes = None if export is None else read_annotations(export, **keywords(reading))
+    found = recalibrate_run(old, votes, output, options)
     return [*found.lines, found.facts]
-
-
-def _keywords(options: Any) -> dict[str, Any]:
-    return {each.name: getattr(options, each.name) for each in fields(options)}
 
 
 def _load(folder: Path) -> "Run":

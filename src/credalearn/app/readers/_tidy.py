@@ -4,7 +4,7 @@ import re
 import shlex
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from credalearn._checks import folded, nearest
 from credalearn._formats import listed, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
-from credalearn.app.annotations.table import STATED, Annotations, ItemTable, Origin
+from credalearn.app.annotations.table import STATED, Annotations, Origin
 from credalearn.app.readers._content import Raw
 from credalearn.app.readers.options import ReaderOptions
-from credalearn.app.sources import numbers, texts
+from credalearn.app.sources import ItemTable, numbers, texts
 
 _Codes = NDArray[np.int64]
 _ROUNDED = 0.02  # how far rounding to two digits takes a sum of probabilities from 1
@@ -39,14 +39,20 @@ _INSIDE = ("data", "fields", "example", "meta", "input")  # where tools keep wha
 
 def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
-    contents = _item_contents(raw)  # first: votes on different items are no conflict
+    items = raw.frame["item"].str.strip_chars()
+    if (items.str.len_bytes() != items.str.len_chars()).any():  # ASCII is in form NFC
+        items = items.str.normalize("NFC")
+    own = "row" in raw.frame.columns
+    row = pl.col("row").cast(pl.Int64) if own else pl.int_range(pl.len()).alias("row")
+    rows = raw.frame.select(items, row).drop_nulls()
+    contents = _item_contents(raw, rows)  # first: votes on different items are no conflict
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
     groups = parse_map(options.map) if options.map else {}
     if groups and "top_percent" in raw.frame.columns:
         fix = "rename classes in the file, or read votes with --format long --label top"
         raw.source.refuse("--map cannot change statements", fix=fix)
     found = make(raw, name, replace(options, classes=tuple(groups)) if groups else options)
-    first = _item_rows(raw.frame).unique("item", keep="first", maintain_order=True)
+    first = rows.unique("item", keep="first", maintain_order=True)
     tables = (ItemTable(raw.source, first),)
     found = replace(found, source=replace(found.source, contents=contents, tables=tables))
     return map_classes(found, groups, options.classes) if groups else found
@@ -63,7 +69,7 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     items, item_names = _coded(frame["item"])
     people, person_names = _coded(frame["annotator"])
     missing = {*_NO_LABEL, *map(clean_label, options.missing)}
-    labels, label_names = _coded(frame["label"], lambda label: _label_or_none(label, missing))
+    labels, label_names = _coded(frame["label"], missing)
     nameless = (items < 0) & (labels >= 0)
     if nameless.any():
         fix = "name the item, or pass --item COLUMN"
@@ -89,8 +95,9 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     left_out["unsure"] += label.null_count()
     if label.null_count() == len(label):
         reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if count)
+        number = frame.height + sum(raw.left_out.values())
         raw.source.refuse(
-            f"no vote is left of {_rows(raw):,} answers ({reasons or 'there are none'})",
+            f"no vote is left of {number:,} answers ({reasons or 'there are none'})",
             fix="export answered tasks, or pass --label COLUMN",
         )
     weighted = "weight" in frame.columns
@@ -115,7 +122,8 @@ def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.Da
     """What is stated next to the top classes; "No" is no class unless it is a top class."""
 
     def name_of(row: int, text: str | None) -> str:
-        name = _label_or_none(text or "", none) or ""
+        name = clean_label(text or "")
+        name = "" if name in none else name
         if name not in tops and ("," in name or name.startswith("[")):
             raw.refuse(row, f"{shown(name)} is not one class", "separate classes by ';'")
         return "" if name.casefold() == "no" and name not in tops else name
@@ -132,13 +140,15 @@ def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.Da
     return pl.DataFrame(columns, schema=dict(zip(STATED, (pl.Float64, pl.String) * 2, strict=True)))
 
 
-def _coded(
-    column: pl.Series, clean: Callable[[str], str | None] | None = None
-) -> tuple[_Codes, pl.Series]:
-    """Which name each row has, from 0 in the order of appearance and −1 for none; the names."""
+def _coded(column: pl.Series, missing: Collection[str] | None = None) -> tuple[_Codes, pl.Series]:
+    """Which name each row has, from 0 in the order of appearance and −1 for none; the names.
+
+    Names of labels are cleaned as such; which of them are no label, ``missing`` says.
+    """
     given = column.drop_nulls().unique(maintain_order=True)
-    if clean is not None:
-        cleaned = pl.Series([clean(each) for each in given], dtype=pl.String)
+    if missing is not None:
+        labels = [clean_label(each) for each in given]
+        cleaned = pl.Series([None if x in missing else x for x in labels], dtype=pl.String)
     else:
         cleaned = given.str.strip_chars()
         if (cleaned.str.len_bytes() != cleaned.str.len_chars()).any():  # ASCII is in form NFC
@@ -150,11 +160,6 @@ def _coded(
     code = cleaned.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
     lookup = np.append(code.to_numpy(), -1)
     return lookup[position.to_numpy()], names
-
-
-def _label_or_none(label: str, missing: Collection[str] = _NO_LABEL) -> str | None:
-    found = clean_label(label)
-    return None if found in missing else found
 
 
 def _once(
@@ -263,7 +268,7 @@ def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         raw.source.refuse("no row contains a bound", fix="export the annotations again")
     bounds = _numbers(raw, "at_least")[:, 0]
     items, item_names = _coded(raw.frame["item"])
-    labels, label_names = _coded(raw.frame["label"], _label_or_none)
+    labels, label_names = _coded(raw.frame["label"], _NO_LABEL)
     missing = (items < 0) | (labels < 0)
     if missing.any():
         rule = "a lower bound needs an item and a label"
@@ -306,14 +311,10 @@ def _numbers(raw: Raw, *names: str, blank: float | None = None) -> NDArray[np.fl
     return found.to_numpy().reshape(len(names), -1).T
 
 
-def _rows(raw: Raw) -> int:
-    return raw.frame.height + sum(raw.left_out.values())
-
-
 def _origin(raw: Raw, name: str, left_out: dict[str, int], notes: tuple[str, ...]) -> Origin:
     counted = {why: count for why, count in left_out.items() if count}
-    words, path = f"{raw.words} ({raw.source.words})", raw.source.path
-    return Origin(path, name, words, _rows(raw), counted, item=raw.item, notes=notes)
+    words, rows = f"{raw.words} ({raw.source.words})", len(raw.frame) + sum(raw.left_out.values())
+    return Origin(raw.source.path, name, words, rows, counted, item=raw.item, notes=notes)
 
 
 def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
@@ -347,9 +348,14 @@ def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
         )
 
 
-def _item_contents(raw: Raw) -> dict[str, int]:
+def _item_contents(raw: Raw, rows: pl.DataFrame) -> dict[str, int]:
     """A digest of each item's content, where the source has it; one name for two is refused."""
-    columns = [name for name in raw.source.columns if name != raw.item and _is_content(name)]
+    columns = []
+    for name in raw.source.columns:
+        first, _, rest = name.partition(".")
+        seen = rest if folded(first) in _INSIDE else first
+        if name != raw.item and folded(seen) in _CONTENT:
+            columns.append(name)
     if not columns or not len(raw.frame):
         return {}
     digests = []  # null where all columns are empty
@@ -357,8 +363,7 @@ def _item_contents(raw: Raw) -> dict[str, int]:
         table = texts(block).select(pl.all().str.strip_chars().fill_null(""))
         filled = ~table.select(pl.all_horizontal(pl.all() == "")).to_series()
         digests.append(pl.select(pl.when(filled).then(table.hash_rows())).to_series())
-    found = _item_rows(raw.frame)
-    pairs = found.with_columns(content=pl.concat(digests).gather(found["row"]))
+    pairs = rows.with_columns(content=pl.concat(digests).gather(rows["row"]))
     pairs = pairs.drop_nulls().unique(["item", "content"], keep="first", maintain_order=True)
     twice = pairs.filter(pl.col("item").is_duplicated())
     if len(twice):
@@ -370,17 +375,3 @@ def _item_contents(raw: Raw) -> dict[str, int]:
             fix="name them by another column with --item, or give each its own name",
         )
     return dict(pairs.select("item", "content").iter_rows())
-
-
-def _item_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """The item of each vote and the number of its row in the source."""
-    row = pl.col("row").cast(pl.Int64) if "row" in frame.columns else pl.int_range(pl.len())
-    items = frame["item"].str.strip_chars()
-    if (items.str.len_bytes() != items.str.len_chars()).any():  # ASCII is in form NFC
-        items = items.str.normalize("NFC")
-    return frame.select(items, row.alias("row")).drop_nulls()
-
-
-def _is_content(name: str) -> bool:
-    first, _, rest = name.partition(".")
-    return folded(first) in _CONTENT or (folded(first) in _INSIDE and folded(rest) in _CONTENT)

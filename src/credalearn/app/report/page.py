@@ -1,15 +1,15 @@
 """Everything that the report page shows, computed before any HTML is written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from credalearn.app.images import find_images, thumbnail
 from credalearn.app.report.baseline import Baseline, baseline
-from credalearn.app.report.gallery import GalleryItem, gallery
-from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.held_out import NO_TRUTH, HeldOut
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
     Curve,
@@ -17,6 +17,7 @@ from credalearn.app.report.threshold_curve import (
     Slider,
     outcomes,
     threshold_curve,
+    without_truth,
 )
 from credalearn.app.run import Run
 from credalearn.guarantees import Guarantee
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _MATRIX_CLASSES = 12  # larger matrices do not fit the page
 _MOST_PAIRS = 15
+MOST_ITEMS = 24  # of the gallery
+_LONGEST_NAME = 200  # an item may be named by its whole text
+_MOST_CLASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,28 @@ class Confusion:
                 (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
             ),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassBar:
+    """One class of an item: the probability by each head, and the bounds of the widened set."""
+
+    name: str
+    probabilities: tuple[float, ...]
+    widened: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryItem:
+    """An item of the gallery."""
+
+    name: str  # its name, shortened where it is long
+    label: str  # the predicted class
+    truth: str  # the true class, or what it lacks to have one
+    votes: tuple[tuple[str, float], ...]  # votes by class, most first
+    bars: tuple[ClassBar, ...]  # the likeliest classes, most probable first
+    image: str | None  # thumbnail as a data URI, if there is one
+    text: str  # its text, or the start of it; empty without
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +244,7 @@ def build_page(
         confusions=tuple(Confusion.of(held_out, which, each) for which, each in rows.items()),
         risk=risk,
         widened=widened,
-        gallery=gallery(held_out, kept, images, bounds, run.texts) if items else None,
+        gallery=_gallery(held_out, kept, images, bounds, run.texts) if items else None,
         comparison=Comparison(
             (ComparedRun(run, held_out), *others), guarantee and guarantee.max_error
         )
@@ -241,3 +267,46 @@ def _verdict(run: Run, guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray
         baseline=baseline(run, guarantee) if guarantee.certified else None,
         outdated=run.outdated,
     )
+
+
+def _gallery(
+    held_out: HeldOut,
+    kept: np.ndarray | None,
+    folder: Path | None,
+    bounds: tuple[np.ndarray, np.ndarray] | None,
+    texts: Mapping[str, str],
+) -> tuple[GalleryItem, ...]:
+    """The least certain deferred items, or of all items where nothing is decided."""
+    order = np.argsort(-held_out.score, kind="stable")
+    if kept is not None:
+        order = order[~kept[order]]
+    rows = order[:MOST_ITEMS].tolist()
+    files = find_images(folder, [held_out.items[row] for row in rows]) if folder else {}
+    images = {item: thumbnail(path) for item, (path, _) in files.items()}
+    classes, found = held_out.classes, []
+    for row in rows:
+        name, probs, votes = held_out.items[row], held_out.probs[row], held_out.votes[row]
+        truth = int(held_out.truth[row])
+        # A class that people voted for is shown even where the model gives it little.
+        shown = np.argsort(-(probs + (votes > 0)), kind="stable")[:_MOST_CLASSES]
+        shown = shown[np.argsort(-probs[shown], kind="stable")]
+        voted = [k for k in np.argsort(-votes, kind="stable") if votes[k]]
+        bars = [
+            ClassBar(
+                name=classes[k],
+                probabilities=tuple(float(head[row, k]) for head in held_out.heads.values()),
+                widened=bounds and (float(bounds[0][row, k]), float(bounds[1][row, k])),
+            )
+            for k in shown
+        ]
+        item = GalleryItem(
+            name=name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…",
+            label=classes[int(held_out.label[row])],
+            truth=without_truth(held_out) if truth == NO_TRUTH else classes[truth],
+            votes=tuple((classes[k], float(votes[k])) for k in voted),
+            bars=tuple(bars),
+            image=images.get(name),
+            text=texts.get(name, ""),
+        )
+        found.append(item)
+    return tuple(found)

@@ -42,7 +42,8 @@ def environment(*, html: bool) -> Environment:
         keep_trailing_newline=True,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"percent": percent, "number": number, "many": many, "nats": _nats}
+    environment.filters |= {"percent": percent, "number": number, "many": many}
+    environment.filters["nats"] = lambda risk: "∞" if math.isinf(risk) else f"{risk:.3f}"
     if html:
         unbroken = lambda share, decimals=None: _unbroken(percent(share, decimals=decimals))  # noqa: E731
         environment.filters |= {"percent": unbroken, "prose": _unbroken}
@@ -51,9 +52,7 @@ def environment(*, html: bool) -> Environment:
 
 def _html_value(value: Any) -> Any:
     """No control characters; autoescape does the rest."""
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return visible(value)
+    return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
 
 
 def _unbroken(text: str) -> str:
@@ -64,11 +63,6 @@ def _unbroken(text: str) -> str:
 def _markdown_value(value: Any) -> str:
     text = number(value) if isinstance(value, float) else str(value)
     return escape_markdown(visible(text))
-
-
-def _nats(risk: float) -> str:
-    """A risk to three decimals."""
-    return "∞" if math.isinf(risk) else f"{risk:.3f}"
 
 
 def _file(*parts: str) -> str:

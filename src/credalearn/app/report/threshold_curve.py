@@ -39,11 +39,6 @@ class Outcome:
         return self.kept / self.items
 
     @property
-    def deferred(self) -> int:
-        """Number of deferred items."""
-        return self.items - self.kept
-
-    @property
     def error(self) -> float | None:
         """Share of wrong labels among the kept items with a truth; None where there are none."""
         return self.wrong / self.judged if self.judged else None
@@ -52,6 +47,22 @@ class Outcome:
     def accuracy(self) -> float | None:
         """One minus the error."""
         return 1 - self.wrong / self.judged if self.judged else None
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """What the slider shows, by the name of its slot: the page's script formats no number."""
+        return {
+            "threshold": number(self.threshold) if self.kept else "–",
+            "kept": percent(self.coverage),
+            "kept_count": number(self.kept),
+            "deferred": percent(1 - self.coverage),
+            "deferred_count": number(self.items - self.kept),
+            "error": percent(self.error),
+            "low": percent(self.low),
+            "high": percent(self.high),
+            "wrong": number(self.wrong),
+            "judged": number(self.judged),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +105,7 @@ def threshold_curve(held_out: HeldOut, score: str, *, threshold: float | None = 
     return Curve(score, outcomes(held_out, limits, values))
 
 
-def outcomes(
-    held_out: HeldOut,
-    thresholds: np.ndarray,
-    values: np.ndarray,
-) -> tuple[Outcome, ...]:
+def outcomes(held_out: HeldOut, thresholds: np.ndarray, values: np.ndarray) -> tuple[Outcome, ...]:
     """What each threshold does."""
     kept = _count(values, thresholds)
     judged = _count(values[held_out.judged], thresholds)
@@ -172,11 +179,6 @@ class Slider:
         """Where the slider stands first."""
         return self.curves[0].outcomes[self.start]
 
-    @property
-    def reading(self) -> dict[str, str]:
-        """What it shows there."""
-        return _reading(self.outcome)
-
     def class_readings(self, place: int) -> list[dict[str, str | float]]:
         """Deferred items by true class at a position."""
         counts = zip(self.rows.deferred[place].tolist(), self.rows.totals, strict=True)
@@ -200,7 +202,7 @@ class Slider:
             "readings": [
                 {
                     "share": 1 - outcome.coverage,
-                    "texts": _reading(outcome),
+                    "texts": outcome.reading,
                     "classes": self.class_readings(place),
                 }
                 for place, outcome in enumerate(first)
@@ -217,28 +219,18 @@ class Slider:
         return {
             "floor": max(0, 5 * math.floor(20 * (1 - max(errors, default=1)) - 1)),
             "curves": [
-                {"name": curve.name, "points": [_point(each) for each in curve.judged]}
+                {
+                    "name": curve.name,
+                    "points": [
+                        [
+                            100 * each.coverage,
+                            100 - 100 * (each.error or 0),
+                            percent(each.coverage),
+                            percent(each.accuracy),
+                        ]
+                        for each in curve.judged
+                    ],
+                }
                 for curve in curves
             ],
         }
-
-
-def _point(outcome: Outcome) -> list[float | str]:
-    x, y = 100 * outcome.coverage, 100 - 100 * (outcome.error or 0)
-    return [x, y, percent(outcome.coverage), percent(outcome.accuracy)]
-
-
-def _reading(outcome: Outcome) -> dict[str, str]:
-    """What the slider shows, by the name of its slot: the page's script formats no number."""
-    return {
-        "threshold": number(outcome.threshold) if outcome.kept else "–",
-        "kept": percent(outcome.coverage),
-        "kept_count": number(outcome.kept),
-        "deferred": percent(1 - outcome.coverage),
-        "deferred_count": number(outcome.deferred),
-        "error": percent(outcome.error),
-        "low": percent(outcome.low),
-        "high": percent(outcome.high),
-        "wrong": number(outcome.wrong),
-        "judged": number(outcome.judged),
-    }

@@ -16,7 +16,7 @@ from credalearn.app.report.baseline import Baseline, baseline
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
-from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
+from credalearn.guarantees import DeferralScore, Guarantee, ScoredItems, by_capacity
 from credalearn.guarantees import certify as certify_scores
 from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.guarantees.truths import LACKING, TRUTHS, Truth
@@ -80,20 +80,17 @@ class Certificate:
 
     def _table(self, found: Guarantee, check: HeldOutCheck) -> list[str]:
         """What is kept and wrong, on calibration and test items and by the most frequent class."""
-
-        def row(name: str, kept: float, error: float | None) -> tuple[str, ...]:
-            return name, percent(kept, decimals=1), percent(error, decimals=1)
-
         calibration = many(found.num_items + found.left_out, "calibration item")
         rows = [
-            (f"Compared with {TRUTHS[found.against]}", "kept", "wrong"),
-            row(calibration, found.coverage, found.error),
-            row(many(check.items, "test item"), check.kept / check.items, check.error),
+            (calibration, found.coverage, found.error),
+            (many(check.items, "test item"), check.kept / check.items, check.error),
         ]
         if self.baseline is not None and self.baseline.accuracy is not None:
             name = f"always {shown(self.baseline.name)}, test items"
-            rows.append(row(name, 1.0, 1 - self.baseline.accuracy))
-        return aligned(rows)
+            rows.append((name, 1.0, 1 - self.baseline.accuracy))
+        head = (f"Compared with {TRUTHS[found.against]}", "kept", "wrong")
+        shares = [(name, *(percent(x, decimals=1) for x in each)) for name, *each in rows]
+        return aligned([head, *shares])
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -165,9 +162,9 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
         chosen = {name: getattr(options, name) for name in names}
         sets = certify_sets(run, options.set_coverage, **chosen)
     if guarantee is not None:
-        run = replace(run, guarantee=before.guarantee).with_guarantee(guarantee)
+        run = replace(run, guarantee=before.guarantee).keeping(guarantee=guarantee)
     if sets is not None:
-        run = run.with_sets(sets.inflation)
+        run = run.keeping(sets=sets.inflation)
     return Certificate(run, guarantee, check, rival, sets)
 
 
@@ -198,7 +195,13 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     """The guarantee, and the run that remembers the request; an error if nothing is certified."""
     risk, confidence, known = _risk(run, options)
     score, truth, judged, others = _calibration(run, options)
-    _check_classes(run, options.promises)
+    for each in options.promises:
+        for name in (each.name, *(name for *both, _ in each.costs for name in both)):
+            if name is not None and name not in run.classes:
+                raise CredalError(
+                    f"{run.path} has no class {name!r}; its classes are: {listed(run.classes)}. To "
+                    "fix: name one of these."
+                )
     column, is_judged = judged_by(truth)
     fold = run.held_out(OUT_OF_FOLD, score=score).filter(is_judged)
     by_name = options.method in _BY_NAME or fold.is_empty()
@@ -221,9 +224,8 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     )
     if not known:
         spent = 0.0 if found.confidence is None else risk
-        run = run.with_request(
-            Request(asked=options.asked, risk=spent, certified=found.shortfall is None)
-        )
+        asked = Request(asked=options.asked, risk=spent, certified=found.shortfall is None)
+        run = run.keeping(requests=(*run.requests, asked))
     if found.shortfall is not None:
         raise _too_few(found)
     return run, found
@@ -319,17 +321,6 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
 
 def _has_folds(run: Run) -> bool:
     return run.predictions.filter(split=OUT_OF_FOLD)["wrong"].count() > 0
-
-
-def _check_classes(run: Run, promises: tuple[Promise, ...]) -> None:
-    for each in promises:
-        named = [each.name, *(name for truth, label, _ in each.costs for name in (truth, label))]
-        for name in named:
-            if name is not None and name not in run.classes:
-                raise CredalError(
-                    f"{run.path} has no class {name!r}; its classes are: {listed(run.classes)}. To "
-                    "fix: name one of these."
-                )
 
 
 def _too_few(found: Guarantee) -> CredalError:

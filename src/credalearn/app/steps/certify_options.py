@@ -26,12 +26,10 @@ class CertifyOptions:
         (), "Largest error among items called a class, such as malignant=0.05; may be repeated."
     )
     missed: tuple[str, ...] = option(
-        (),
-        "Largest share of a class called otherwise, such as malignant=0.10; may be repeated.",
+        (), "Largest share of a class called otherwise, such as malignant=0.10; may be repeated."
     )
     cost: tuple[str, ...] = option(
-        (),
-        "Cost of an error, such as malignant:benign=5 (truth:label), else 1; may be repeated.",
+        (), "Cost of an error, such as malignant:benign=5 (truth:label), else 1; may be repeated."
     )
     per_class: bool = option(False, "One threshold per predicted class, each with max_error.")
     capacity: float | None = option(
@@ -42,9 +40,7 @@ class CertifyOptions:
     )
     confidence: float = option(0.95, "Confidence level of the guarantee.", above=0, below=1)
     method: CertifyMethod | None = option(
-        None,
-        "How the error is certified.",
-        show_default="learn-then-test; betting with groups",
+        None, "How the error is certified.", show_default="learn-then-test; betting with groups"
     )
     score: DeferralScore | None = option(
         None, "Score to defer by.", show_default="the better one on out-of-fold predictions"
@@ -111,11 +107,9 @@ class CertifyOptions:
         """What to promise besides the error of all items; with costs, instead of it."""
         found = []
         if self.cost and self.target is not None:
-            found_costs = []
-            for each in self.cost:
-                (truth, label), value = _parsed(each, "cost", "malignant:benign=5", 2)
-                found_costs.append((truth, label, value))
-            found.append(Promise(limit=self.target, costs=tuple(found_costs)))
+            parsed = [_parsed(each, "cost", "malignant:benign=5", 2) for each in self.cost]
+            costs = tuple((truth, label, value) for (truth, label), value in parsed)
+            found.append(Promise(limit=self.target, costs=costs))
         kinds: dict[Literal["called", "missed"], tuple[str, ...]] = {
             "called": self.called,
             "missed": self.missed,

@@ -15,13 +15,13 @@ from xml.sax.saxutils import quoteattr
 
 import polars as pl
 
-from credalearn._files import check_file, whole_file
+from credalearn._files import whole_file
 from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
 from credalearn.app.steps.predict import PredictOptions, decisions, find_decision, made_by
-from credalearn.app.table_writer import refuse_overwriting, write_frames
+from credalearn.app.table_writer import check_output, write_frames
 from credalearn.errors import CredalError
 
 CHOICES, SHOWN, ROW = "label", "item", "row"
@@ -78,8 +78,7 @@ class Deferred:
 def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None = None) -> Deferred:
     """Write the deferred items for annotators, least certain first."""
     options = options or DeferOptions()
-    path = check_file(output, (_SUFFIXES[options.to],))
-    refuse_overwriting(path, data, run)
+    path = check_output(output, run, data=data, suffixes=(_SUFFIXES[options.to],))
     stream = open_items(run, data, item=options.item)
     columns = (*run.facts.inputs.texts, *stream.ignored)
     if options.text is not None and options.text not in columns:

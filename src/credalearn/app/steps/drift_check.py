@@ -10,7 +10,7 @@ from scipy.special import betaincinv
 from scipy.stats import fisher_exact
 
 from credalearn._formats import many, number, percent
-from credalearn.app.item_stream import KnownItems
+from credalearn.app.item_stream import known_items
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import item_arrays, judged_by
 from credalearn.errors import CredalError
@@ -39,7 +39,7 @@ class Drift:
 def drift_check(old: Run, new: Run) -> Drift:
     """Compare new items with a run's accuracy and with its guarantee."""
     fresh = new.held_out(score=old.deferral_score)
-    seen = KnownItems(old, ("calibration", "test")).among(fresh["item"], fresh["digest"])
+    seen = known_items(old, "calibration", "test")(fresh["item"], fresh["digest"])
     fresh = fresh.filter([not each for each in seen])
     facts: dict[str, Any] = {"items": len(fresh)}
     if fresh.is_empty():
@@ -176,11 +176,8 @@ def _verdict(
         count = int(kept)
         units, note = many(count, "item"), f" ({shown(share)})"
         numbers = np.append(np.arange(count + 1.0), errors)
-        low, _ = interval(
-            *(numbers, np.full_like(numbers, count)),
-            confidence=1 - 2 * level,
-            binary=found.binary,
-        )
+        counts = np.full_like(numbers, count)
+        low, _ = interval(numbers, counts, confidence=1 - 2 * level, binary=found.binary)
         broken, least = low[-1] > promise.rate, int((low[:-1] <= promise.rate).sum())
         noticed = _noticed(least, count) if least <= count else None
     facts |= {"rate": share * promise.largest, "broken": bool(broken)}

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from credalearn import __version__
-from credalearn._files import check_file, whole_file
+from credalearn._files import whole_file
 from credalearn._options import check_options, option
 from credalearn.app.report.card import check_card, write_card
 from credalearn.app.run import Run
 from credalearn.app.staging import MODEL
 from credalearn.app.steps.onnx_graph import Graph
-from credalearn.app.table_writer import refuse_overwriting
+from credalearn.app.table_writer import check_output
 from credalearn.errors import CredalError
 from credalearn.nets import Standardize
 
@@ -76,8 +76,7 @@ def export(run: Run, options: ExportOptions | None = None) -> Exported:
     ``images``, float32 (N, 3, S, S) with values from 0 to 255. The outputs are :data:`OUTPUTS`. The
     metadata has the classes, the features, the method and the guarantee.
     """
-    path = check_file((options or ExportOptions()).onnx, (".onnx",))
-    refuse_overwriting(path, None, run)
+    path = check_output((options or ExportOptions()).onnx, run, suffixes=(".onnx",))
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise CredalError(

@@ -14,14 +14,15 @@ import polars as pl
 from credalearn._formats import many, percent, shown
 from credalearn._options import check_options, option
 from credalearn.app.features import Features
-from credalearn.app.item_stream import Batch, ItemStream, KnownItems, open_items
+from credalearn.app.item_stream import Batch, ItemStream, known_items, open_items
 from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM
-from credalearn.app.table_writer import Schema, check_output, refuse_overwriting, write_frames
+from credalearn.app.table_writer import Schema, check_output, write_frames
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from credalearn.app.run import Predictor
+    from credalearn.guarantees import DeferralScore
 
 Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
 SCHEMA: Schema = {
@@ -123,20 +124,18 @@ def predict(
     in the widened set. With ``all_classes``, the columns of :func:`class_schema` follow.
     """
     options = options or PredictOptions()
-    path = None if output is None else check_output(output)
-    if path is not None:
-        refuse_overwriting(path, data, run)
+    path = None if output is None else check_output(output, run, data=data)
     decide = find_decision(run, options.threshold) if options.decision else None
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
     schema |= class_schema(run.classes) if options.all_classes else {}
-    counts, trained = Counter[str](), KnownItems(run, ("train",))
+    counts, trained = Counter[str](), known_items(run, "train")
 
     def frames() -> Iterator[pl.DataFrame]:
         for batch, frame in decisions(run, stream, decide, all_classes=options.all_classes):
             counts["items"] += len(frame)
-            counts["trained on"] += sum(trained.among(batch.items, batch.digests))
+            counts["trained on"] += sum(trained(batch.items, batch.digests))
             if decide is not None:
                 counts["deferred"] += int((frame["decision"] == "defer").sum())
             yield frame.select(list(schema))
@@ -191,13 +190,13 @@ def decisions(
     run: Run, stream: ItemStream, decide: Decide | None, *, all_classes: bool = False
 ) -> Iterator[tuple[Batch, pl.DataFrame]]:
     """Batches of the stream with the columns that ``predict`` writes."""
-    clf = run.predictor()
+    clf, score = run.predictor(), run.deferral_score
     hashes: list[pl.DataFrame] = []
     for batch in stream.batches:
         both = pl.DataFrame({"name": batch.items, "content": batch.digests})
         hashes.append(both.select(pl.all().hash(seed=20261115)))
         try:
-            yield batch, _frame(run, clf, batch, decide, all_classes)
+            yield batch, _frame(run, clf, batch, score, decide, all_classes)
         except CredalError as error:
             found = failing_row(clf, batch.X)
             if found is None:
@@ -215,12 +214,17 @@ def decisions(
 
 
 def _frame(
-    run: Run, clf: "Predictor", batch: Batch, decide: Decide | None, all_classes: bool
+    run: Run,
+    clf: "Predictor",
+    batch: Batch,
+    score_name: "DeferralScore",
+    decide: Decide | None,
+    all_classes: bool,
 ) -> pl.DataFrame:
     predicted = clf.predict_credal(batch.X)
     index = predicted.classes.numpy()
     row = np.arange(len(index))
-    score = predicted.score(run.deferral_score).double().numpy()
+    score = predicted.score(score_name).double().numpy()
     label = pl.Series(run.classes, dtype=pl.String).gather(index)
     parts = [x.double().numpy() for x in (predicted.probs, predicted.lower, predicted.upper)]
     columns: dict[str, Any] = {

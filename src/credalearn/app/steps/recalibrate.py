@@ -12,7 +12,7 @@ from credalearn._options import check_options, keywords, same_option
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import Request
-from credalearn.app.item_stream import KnownItems
+from credalearn.app.item_stream import known_items
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
@@ -154,14 +154,14 @@ def recalibrate(
     new = Run.load(output)
     drift = drift_check(run, new)
     if drift.outdated is not None:
-        run = run.mark_outdated(drift.outdated)
+        run = run.keeping(outdated=drift.outdated)
     return Recalibration(run, new, drift)
 
 
 def _inherited(old: Run, items: pl.DataFrame) -> list[Request]:
     """The old requests, if some of the new calibration items have answered them."""
     items = items.filter(split="calibration")
-    if not any(KnownItems(old, ("calibration",)).among(items["item"], items["digest"])):
+    if not any(known_items(old, "calibration")(items["item"], items["digest"])):
         return []
     # Never the same request again: other items answer it.
     return [replace(each, asked=each.asked | {"run": str(old.path)}) for each in old.requests]
@@ -187,7 +187,7 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
 
 def _reasons(run: Run, data: Dataset) -> list[str]:
     """Why each item may not be calibrated on; "" where it may."""
-    trained = KnownItems(run, ("train",)).among(data.items, data.digests)
+    trained = known_items(run, "train")(data.items, data.digests)
     together = run.training.splits.group
     groups = set(run.items.filter(split="train")["group"].drop_nulls())
     reasons = ["that the model was trained on" if each else "" for each in trained]

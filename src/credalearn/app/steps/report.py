@@ -11,7 +11,6 @@ from typing import Self, cast
 import numpy as np
 
 from credalearn import __version__
-from credalearn._files import check_file
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
@@ -21,7 +20,7 @@ from credalearn.app.report.page import ComparedRun, build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
 from credalearn.app.steps.voted_items import annotations_of, voted_items
-from credalearn.app.table_writer import refuse_overwriting
+from credalearn.app.table_writer import check_output
 from credalearn.errors import CredalError
 from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 from credalearn.labels import PROMISING, VoteRule
@@ -72,8 +71,8 @@ def report(
     """Write the page of a run."""
     options = options or ReportOptions()
     other = "name another file with --output"
-    path = check_file(options.output or run.path / "report.html", (".html", ".htm"), other=other)
-    refuse_overwriting(path, None, run, *others)
+    path = options.output or run.path / "report.html"
+    path = check_output(path, run, *others, suffixes=(".html", ".htm"), other=other)
     held_out = HeldOut.of(run)
     risk = label_risk(run, held_out)
     if not options.items and risk.why_not:  # which may name an item

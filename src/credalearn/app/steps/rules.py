@@ -100,48 +100,10 @@ def compare_rules(
     annotations: Annotations, *, splits: int = 20, random_state: int = 0
 ) -> RuleComparison:
     """Build labels from half of the votes by every rule, and test them on the others."""
-    _check(annotations)
-    asked: dict[str, Any] = {"splits": splits, "random_state": random_state}
-    if annotations.annotators:
-        halves = halves_of_annotators(
-            *(annotations.codes(name) for name in ("item", "annotator", "label")),
-            shape=(len(annotations.items), len(annotations.classes)),
-            **asked,
-        )
-    else:
-        halves = halves_of_counts(vote_counts(annotations).toarray(), **asked)
-    building: list[np.ndarray] = []
-    held_out: list[np.ndarray] = []
-
-    def counted() -> Iterator[Half]:
-        for half in halves:
-            building.append(half.building[half.used].sum(1))
-            held_out.append(half.held_out[half.used].sum(1))
-            yield half
-
-    rules = coverage_of_rules(
-        counted(),
-        rules=tuple(VOTE_RULES),
-        confidence=_CONFIDENCE,
-    )
-    if not isfinite(rules[0].agree_error):
-        raise CredalError(
-            f"too few items of {annotations.source.path} have votes on both sides of a split. To "
-            "fix: have more items labeled by two people or more, or use more splits."
-        )
-    return RuleComparison(
-        rules=rules,
-        building=float(np.median(np.concatenate(building))),
-        held_out=float(np.median(np.concatenate(held_out))),
-        by_annotator=bool(annotations.annotators),
-        splits=splits,
-    )
-
-
-def _check(annotations: Annotations) -> None:
     path = annotations.source.path
     check_unweighted(annotations, "the test on held-out votes counts people")
-    if vote_counts(annotations).sum(1).max() < 2:
+    counts = vote_counts(annotations)
+    if counts.sum(1).max() < 2:
         raise CredalError(
             f"no item of {path} has two votes, so none can be held out. To fix: have some items "
             "labeled by two people or more."
@@ -151,3 +113,34 @@ def _check(annotations: Annotations) -> None:
             f"{path} names only {shown(annotations.annotators[0])}, so annotators cannot be split. "
             "To fix: name all annotators, or drop their column."
         )
+    asked: dict[str, Any] = {"splits": splits, "random_state": random_state}
+    if annotations.annotators:
+        halves = halves_of_annotators(
+            *(annotations.codes(name) for name in ("item", "annotator", "label")),
+            shape=(len(annotations.items), len(annotations.classes)),
+            **asked,
+        )
+    else:
+        halves = halves_of_counts(counts.toarray(), **asked)
+    building: list[np.ndarray] = []
+    held_out: list[np.ndarray] = []
+
+    def counted() -> Iterator[Half]:
+        for half in halves:
+            building.append(half.building[half.used].sum(1))
+            held_out.append(half.held_out[half.used].sum(1))
+            yield half
+
+    rules = coverage_of_rules(counted(), rules=tuple(VOTE_RULES), confidence=_CONFIDENCE)
+    if not isfinite(rules[0].agree_error):
+        raise CredalError(
+            f"too few items of {path} have votes on both sides of a split. To "
+            "fix: have more items labeled by two people or more, or use more splits."
+        )
+    return RuleComparison(
+        rules=rules,
+        building=float(np.median(np.concatenate(building))),
+        held_out=float(np.median(np.concatenate(held_out))),
+        by_annotator=bool(annotations.annotators),
+        splits=splits,
+    )

@@ -202,13 +202,12 @@ def _strata(
     coverage: float,
 ) -> list[str] | None:
     """Strata of the usable calibration items; those with too few items are put together."""
-    rows = items.table.filter(items.usable)
-    if by in SCORE_WORDS:
-        return score_strata(rows["score"].to_numpy(), edges) if edges else None
     assert by is not None
-    label = by == LABEL
-    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), table)
-    names = [str(each) for each in values]
+    if by in SCORE_WORDS and not edges:
+        return None
+    names = _strata_of_table(run, by, edges, items.table.filter(items.usable), table)
+    if by in SCORE_WORDS:
+        return names
     enough = {name for name, count in Counter(names).items() if _enough(count, coverage)}
     if not enough:
         raise CredalError(
@@ -238,7 +237,10 @@ def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ..
 def widened(run: Run, inflation: Inflation, items: VotedItems, *, table: Any = None) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
     predicted, usable, guarantee = items.predicted, items.usable, run.guarantee
-    strata = _strata_of_table(run, inflation, items.table, table)
+    strata = None
+    if inflation.strata and inflation.by is not None:
+        strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, table)
+        strata = strata if inflation.by in SCORE_WORDS else _known(strata, inflation)
     wide = predicted.conformalize(inflation, strata=strata)
     seen = int(usable.sum())
     covered, before, after = np.zeros(seen, dtype=bool), 0.0, 0.0
@@ -275,18 +277,14 @@ def _score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
 
 
 def _strata_of_table(
-    run: Run, inflation: Inflation, held_out: pl.DataFrame, table: Any = None
-) -> list[str] | None:
-    """Strata of held-out items; None where the sets have none."""
-    by = inflation.by
-    if not inflation.strata or by is None:
-        return None
+    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, table: Any
+) -> list[str]:
+    """Strata of items of the run, by score, label or a column."""
     if by in SCORE_WORDS:
-        return score_strata(held_out[by.replace("-", "_")].to_numpy(), inflation.edges)
-    items = held_out["item"].to_list()
-    return _known(
-        held_out[LABEL] if by == LABEL else _column_values(run, by, items, table), inflation
-    )
+        return score_strata(rows[by.replace("-", "_")].to_numpy(), edges)
+    label = by == LABEL
+    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), table)
+    return [str(each) for each in values]
 
 
 def strata_of_batch(
