@@ -93,7 +93,7 @@ def votes(
 ) -> None:
     """Compare label rules by the number of votes, and report which are worse than none."""
     from credalearn._checks import check_choice
-    from credalearn_experiments.results.vote_figure import vote_figure
+    from credalearn_experiments.results.figures import vote_figure
     from credalearn_experiments.results.votes import family_cells, votes_page
 
     cells = family_cells(_read(records), family)
@@ -141,7 +141,7 @@ def figures(
         Literal["png", "svg", "pdf"], typer.Option("--format", help="Kind of picture.")
     ] = "png",
 ) -> None:
-    """Draw rejection curves, and the significance of differences between methods."""
+    """Draw rejection curves, balanced scores and foreign images by score."""
     from credalearn._formats import many
     from credalearn_experiments.results.figures import FIGURES
 
@@ -281,7 +281,7 @@ def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     ordered = [name for name in ALL_SETTINGS if name in held] + sorted(held - ALL_SETTINGS.keys())
     if not names:
         return [name for name in ordered if family_of(name) is None] or ordered
-    return spelled_out(names, ordered)
+    return spelled_out(names, ordered, "setting with records")
 
 
 def _print(parts: "Iterable[Table | str]", only: str | None = None) -> None:
