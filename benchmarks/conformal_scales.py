@@ -98,11 +98,10 @@ def main() -> None:
     """Measure if asked, then print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true", help="make the results again")
-    parser.add_argument("--data", help="folder of the data sets")
     asked = parser.parse_args()
     if asked.measure:
         torch.set_num_threads(1)
-        write(measured(asked.data))
+        write(measured())
     sizes = read()
     print("\n".join([*scale_table(sizes), "", *method_table(sizes)]))
 
@@ -110,11 +109,11 @@ def main() -> None:
 # Measuring
 
 
-def measured(data: str | None) -> Iterator[Size]:
+def measured() -> Iterator[Size]:
     """Every data set, number of votes, method, distance and scale."""
     predictions, counts = load_lidc()
     yield from sizes_of("nodules, 3–4 votes", predictions, counts)
-    predictions, counts = load_cifar10h(DataFolders.named(data))
+    predictions, counts = load_cifar10h(DataFolders.named())
     yield from sizes_of("CIFAR-10H, 51 votes", predictions, counts)
     yield from sizes_of("CIFAR-10H, 3 votes", predictions, thinned(counts, 3))
 

@@ -23,11 +23,10 @@ from credalearn.app.run import Run
 from credalearn.app.steps.export import OUTPUTS
 from credalearn.app.steps.inspect import consensus, inspect
 from credalearn.errors import CredalError
-from credalearn_experiments.log import read_log
 from credalearn_experiments.records import Record, read_records, write_record
 from credalearn_experiments.runs import Run as TrainedRun
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.store import Store, read_predictions
+from credalearn_experiments.store import Store, read_log, read_predictions
 from damage import DAMAGE, changed, harmless
 from fake_run import add_sets
 from small_run import make_run

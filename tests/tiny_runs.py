@@ -24,7 +24,7 @@ def tiny_plan(
 
 
 def tiny_context(store: Path, *data: Path) -> RunContext:
-    return RunContext(store=store, data=data, device="cpu", verbose=False)
+    return RunContext(store=store, data=data, device="cpu")
 
 
 def command(*words: object) -> list[str]:

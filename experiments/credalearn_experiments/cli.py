@@ -3,7 +3,6 @@
 The commands that read results are in :mod:`credalearn_experiments.cli_results`.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -89,7 +88,7 @@ def run(
     method: Annotated[list[str] | None, typer.Option(help="Only this method; repeatable.")] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(help="How many ('3' is 1 to 3), or which: '2-5', '1,4'.", show_default="all"),
+        typer.Option(help="How many ('3' is 1 to 3), or which: '2-5'.", show_default="all"),
     ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the setting's.")] = None,
     limit: Annotated[
@@ -97,13 +96,6 @@ def run(
         typer.Option(min=2, help="Maximum number of training and of test items, for a rehearsal."),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Folders of data sets, separated by {os.pathsep!r}.",
-            show_default="$CREDALEARN_DATA",
-        ),
-    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")] = "auto",
     side_by_side: Annotated[int, typer.Option(min=1, help="Models at once on a GPU.")] = 8,
     workers: Workers = 1,
@@ -117,9 +109,6 @@ def run(
         Path | None,
         typer.Option(help="Weights that pretrained networks start from; 'none': random."),
     ] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try runs again that failed before.")
-    ] = False,
     measure: Annotated[
         bool,
         typer.Option("--measure", help="Train nothing; measure finished runs again."),
@@ -144,7 +133,7 @@ def run(
     runs = plan(chosen, limit=limit, weights=weights)
     place = RunContext(  # paths are absolute: a worker of a cluster runs in another folder
         store=store.absolute(),
-        data=DataFolders.named(data).folders,
+        data=DataFolders.named().folders,
         device=device,
         weights=weights.absolute() if weights and weights.exists() else weights,
         side_by_side=side_by_side,
@@ -154,7 +143,7 @@ def run(
         print(f"{Runner(place).measure_again(runs)} runs in {store} are measured again")
         return
     try:
-        execute(place, runs, workers=workers, ray=ray, minutes=minutes, retry_failed=retry_failed)
+        execute(place, runs, workers=workers, ray=ray, minutes=minutes)
     except KeyboardInterrupt:
         print("stopped; the same command resumes the rest", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -166,7 +155,7 @@ def run(
     for each in failed:
         print(f"failed: {each.name}: {kept.failure(each)}", file=sys.stderr)
     if failed:
-        print("To try them again, pass --retry-failed.", file=sys.stderr)
+        print(f"To try them again, delete their folders in {store}.", file=sys.stderr)
         raise typer.Exit(1)
     if done < len(runs):
         print("The same command resumes the rest.")

@@ -10,10 +10,13 @@ import typer
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
 
     from credalearn_experiments.records import Record
     from credalearn_experiments.results.table import Table
+    from credalearn_experiments.studies import Studies
 
 RESULTS = Path(__file__).parents[1] / "results"  # the records that come with the package
 DEFAULT_STORE = Path("store")
@@ -90,7 +93,7 @@ def votes(
 ) -> None:
     """Compare label rules by the number of votes, and report which are worse than none."""
     from credalearn._checks import check_choice
-    from credalearn_experiments.results.vote_figure import vote_figure
+    from credalearn_experiments.results.figures import vote_figure
     from credalearn_experiments.results.votes import family_cells, votes_page
 
     cells = family_cells(_read(records), family)
@@ -138,7 +141,7 @@ def figures(
         Literal["png", "svg", "pdf"], typer.Option("--format", help="Kind of picture.")
     ] = "png",
 ) -> None:
-    """Draw rejection curves, and the significance of differences between methods."""
+    """Draw rejection curves, balanced scores and foreign images by score."""
     from credalearn._formats import many
     from credalearn_experiments.results.figures import FIGURES
 
@@ -191,11 +194,10 @@ def learners(
     only: Only = None,
 ) -> None:
     """Compare the default learner with logistic regression and named methods on crowd data."""
-    from credalearn_experiments import learners
+    from credalearn_experiments.learners import STUDIES, learners_page
 
     wanted = range(1, seeds + 1) if run else ()
-    _study(learners.run_learners, file, wanted, workers)
-    _print(learners.learners_page(learners.read_scores(file)), only)
+    _print(learners_page(_scores(STUDIES, file, wanted, workers)), only)
 
 
 def set_worth(
@@ -207,12 +209,11 @@ def set_worth(
     only: Only = None,
 ) -> None:
     """Compare statements, mixed items, learned bounds and few votes with their rivals."""
-    from credalearn_experiments.set_worth import read_scores, run_studies
+    from credalearn_experiments.set_worth import STUDIES
     from credalearn_experiments.set_worth.page import set_worth_figure, set_worth_page
 
     wanted = range(2, seeds + 2) if run else ()  # the methods were written with seed 1
-    _study(run_studies, file, wanted, workers)
-    scores = read_scores(file)
+    scores = _scores(STUDIES, file, wanted, workers)
     if output is not None:
         set_worth_figure(scores, output)
     _print(set_worth_page(scores, _read(RESULTS)), only)
@@ -260,16 +261,16 @@ def _read(folder: Path) -> "list[Record]":
     return list(found.records)
 
 
-def _study(
-    do: "Callable[..., Iterable[str]]", file: Path, seeds: "Sequence[int]", workers: int
-) -> None:
-    """Do what is missing in a file of scores for these seeds, and report it."""
+def _scores(studies: "Studies", file: Path, seeds: "Sequence[int]", workers: int) -> "pl.DataFrame":
+    """The scores in a file, after doing what is missing for these seeds."""
     from credalearn_experiments.data import DataFolders
+    from credalearn_experiments.studies import read_scores, run_studies
 
-    for line in do(file, DataFolders.named(), seeds=seeds, workers=workers) if seeds else ():
+    for line in run_studies(studies, file, DataFolders.named(), seeds, workers) if seeds else ():
         print(line, file=sys.stderr, flush=True)
     if not file.exists():
         raise CredalError(f"{file} has no scores. To fix: make some with --run.")
+    return read_scores(file)
 
 
 def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
@@ -280,7 +281,7 @@ def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     ordered = [name for name in ALL_SETTINGS if name in held] + sorted(held - ALL_SETTINGS.keys())
     if not names:
         return [name for name in ordered if family_of(name) is None] or ordered
-    return spelled_out(names, ordered)
+    return spelled_out(names, ordered, "setting with records")
 
 
 def _print(parts: "Iterable[Table | str]", only: str | None = None) -> None:

@@ -41,7 +41,6 @@ def execute(
     workers: int = 1,
     ray: str | None = None,
     minutes: float | None = None,
-    retry_failed: bool = False,
 ) -> None:
     """Do the runs that are not done yet; under torchrun, each model with all its processes.
 
@@ -49,7 +48,6 @@ def execute(
     address ``ray``, which share the store. After ``minutes`` nothing is started.
     """
     until = None if minutes is None else time.time() + 60 * minutes
-    store = Store(context.store)
     keep = "pass another --store; finished runs are kept, and the same command resumes the rest"
     with writing(context.store, other=keep):
         if under_torchrun():
@@ -57,22 +55,19 @@ def execute(
                 raise CredalError(
                     "torchrun has started the processes. To fix: leave out --workers and --ray."
                 )
-            _with_torchrun(context, runs, until, retry_failed)
+            _with_torchrun(context, runs, until)
             return
-        _prepare(store, runs, retry_failed)
+        _prepare(context, runs)
         with _backend(context, workers, ray) as (jobs, side_by_side):
             _work_all(context, runs, until, jobs=jobs, side_by_side=side_by_side)
 
 
-def _prepare(store: Store, runs: Sequence[Run], retry_failed: bool) -> None:
-    """Refuse runs of another configuration; forget failures to try again."""
+def _prepare(context: RunContext, runs: Sequence[Run]) -> None:
+    """Refuse runs of another configuration; remove what killed processes left."""
+    store = Store(context.store)
     for run in runs:
-        state = store.state(run)
-        if state == "done":
+        if store.state(run) == "done":
             store.clean(run)
-        elif state == "failed" and retry_failed and (lock := store.claim(run)):
-            store.forget(run)
-            lock.release()
 
 
 @contextmanager
@@ -90,9 +85,7 @@ def _backend(context: RunContext, workers: int, ray: str | None) -> Iterator[tup
         raise CredalError("Ray is not installed. To fix: pip install ray.") from error
     environment = {UNVERIFIED_VARIABLE: os.environ.get(UNVERIFIED_VARIABLE, "")}
     try:
-        cluster.init(
-            address=ray, log_to_driver=context.verbose, runtime_env={"env_vars": environment}
-        )
+        cluster.init(address=ray, runtime_env={"env_vars": environment})
     except (OSError, ValueError, RuntimeError) as error:
         raise CredalError(
             f"no Ray cluster can be joined at {ray!r}: {error}. To fix: start one with `ray start "
@@ -204,9 +197,7 @@ def _end_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _with_torchrun(
-    context: RunContext, runs: Sequence[Run], until: float | None, retry_failed: bool
-) -> None:
+def _with_torchrun(context: RunContext, runs: Sequence[Run], until: float | None) -> None:
     """Train with all processes; the first one tells the others what, measures, and returns."""
     with process_group():
         if rank() != 0:
@@ -214,7 +205,7 @@ def _with_torchrun(
                 _runner(context).participate(heard)
         else:
             try:
-                _prepare(Store(context.store), runs, retry_failed)
+                _prepare(context, runs)
                 _work_all(context, runs, until, jobs=1, side_by_side=1)
             finally:
                 tell(None)

@@ -3,16 +3,13 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
-from joblib import Parallel, delayed
-from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -29,19 +26,18 @@ from credalearn.metrics import accuracy, accuracy_rejection, ece
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.results.table import Column, Table, Value
+from credalearn_experiments.studies import Score, Studies, by_seed, difference, score_table
 
 _STRENGTHS = tuple(10.0**power for power in range(-3, 4))  # C of logistic regression
 _CONFIDENCE = 0.9
 _DEFAULT, _RIVAL, _SKILL = "default", "logistic regression", ", Dawid–Skene"
-_KEYS = ("data", "seed", "learner")
-_METRICS = {
-    "accuracy": Column("accuracy"),
-    "ece": Column("ECE", better="lower"),
-    "vote_log_likelihood": Column("log-likelihood of votes", percent=False, digits=3),
-    "accuracy_kept": Column("accuracy, 20 % deferred"),
-    "kept": Column("kept"),
-}
-Score = dict[str, Any]  # of one learner on one set with one seed: the keys and the metrics
+METRICS = (
+    Column("accuracy"),
+    Column("ECE", better="lower"),
+    Column("log-likelihood of votes", percent=False, digits=3),
+    Column("accuracy, 20 % deferred"),
+    Column("kept"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,30 +145,20 @@ LEARNERS: dict[str, Learner] = {
 }
 
 
-def run_learners(
-    path: Path, folders: DataFolders, *, seeds: Sequence[int], workers: int
-) -> Iterator[str]:
-    """Do what is missing in the file, set by set and seed by seed; a line for each."""
-    done = set(read_scores(path).select(_KEYS).rows()) if path.exists() else set()
-    jobs = (delayed(_scores)(name, seed, folders, done) for seed in seeds for name in CROWD_SETS)
-    for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
-        for score in found:
-            new = pl.DataFrame([score])
-            table = pl.concat([read_scores(path), new], how="diagonal") if path.exists() else new
-            table.sort(_KEYS).write_csv(path, float_precision=6)
-            yield f"{score['data']}, seed {score['seed']}, {score['learner']}"
+def learner_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """Every learner on one split of a data set."""
+    data = CROWD_SETS[cell](folders, seed)
+    for learner, learn in LEARNERS.items():
+        if data.named is not None or _SKILL not in learner:
+            values = zip(METRICS, _judged(data, learn(data, seed)), strict=True)
+            yield from ((learner, column.name, value) for column, value in values)
 
 
-def _scores(name: str, seed: int, folders: DataFolders, done: set[tuple[Any, ...]]) -> list[Score]:
-    torch.set_num_threads(1)  # this process is joblib's own
-    data = CROWD_SETS[name](folders, seed)
-    known = [each for each in LEARNERS if data.named is not None or _SKILL not in each]
-    missing = [each for each in known if (name, seed, each) not in done]
-    return [_judged(name, learner, seed, data, LEARNERS[learner]) for learner in missing]
+STUDIES: Studies = {"learners": (learner_scores, CROWD_SETS)}
 
 
-def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) -> Score:
-    found = learn(data, seed)
+def _judged(data: CrowdSet, found: Predicted) -> Iterator[float]:
+    """The metrics of one learner, in their order."""
     count = len(data.split[1])
     truth = torch.from_numpy(data.truth[data.others])
     known = truth >= 0
@@ -188,38 +174,27 @@ def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) 
     probs, score = found.truth[count:][test].double(), found.score[count:][test]
     curve = accuracy_rejection(probs, y[test], score)
     votes = torch.from_numpy(data.judged[data.split[2]])
-    return {
-        "data": name,
-        "learner": learner,
-        "seed": seed,
-        "accuracy": accuracy(probs, y[test]),
-        "ece": ece(probs, y[test]),
-        "vote_log_likelihood": float((votes * log_probs(found.votes[count:])).sum() / votes.sum()),
-        "accuracy_kept": float(curve[round(0.8 * len(curve)) - 1]),  # by top probability
-        "kept": float(np.mean(rule.keeps(found.score[count:].numpy()))),
-    }
-
-
-def read_scores(path: Path) -> pl.DataFrame:
-    """The scores in a CSV file."""
-    return pl.read_csv(path)
+    yield accuracy(probs, y[test])
+    yield ece(probs, y[test])
+    yield float((votes * log_probs(found.votes[count:])).sum() / votes.sum())
+    yield float(curve[round(0.8 * len(curve)) - 1])  # by top probability
+    yield float(np.mean(rule.keeps(found.score[count:].numpy())))
 
 
 def learners_page(scores: pl.DataFrame) -> Iterator[Table | str]:
     """All learners on all sets, and the default next to the best logistic regression of each."""
-    held = set(scores["data"])
-    names = [name for name in CROWD_SETS if name in held]
-    for name in names:
-        found = {learner: _values(scores, name, learner) for learner in LEARNERS}
-        rows = {learner: _spread(values) for learner, values in found.items() if len(values)}
-        yield Table(name, [*_METRICS.values()], rows, corner="learner")
-    rows = {name: _differences(scores, name) for name in names}
-    for name in names:
-        if len(_values(scores, name, _DEFAULT + _SKILL)):
-            rows[f"{name}, both on Dawid–Skene"] = _differences(scores, name, _SKILL)
-    columns = [replace(each, marked=False) for each in _METRICS.values()]
+    of = {name: scores.filter(data=name) for name in CROWD_SETS}
+    of = {name: own for name, own in of.items() if len(own)}
+    for name, own in of.items():
+        known = set(own["learner"])
+        yield score_table(name, own, METRICS, [each for each in LEARNERS if each in known])
+    rows = {name: _differences(own) for name, own in of.items()}
+    for name, own in of.items():
+        if _DEFAULT + _SKILL in set(own["learner"]):
+            rows[f"{name}, both on Dawid–Skene"] = _differences(own, _SKILL)
+    columns = [replace(each, marked=False) for each in METRICS]
     yield Table("Default less the best logistic regression", columns, rows, corner="data")
-    count = min(len(_values(scores, name, _DEFAULT)) for name in names)
+    count = min(own["seed"].n_unique() for own in of.values())
     yield f"{count} seeds or more; mean ± standard deviation in the tables by set."
     yield (
         "The last table has paired differences with the half width of their 95 % interval "
@@ -232,26 +207,14 @@ def learners_page(scores: pl.DataFrame) -> Iterator[Table | str]:
     )
 
 
-def _values(scores: pl.DataFrame, data: str, learner: str) -> np.ndarray:
-    """The metrics of each seed, shape (seeds, metrics)."""
-    own = scores.filter(pl.col("data") == data, pl.col("learner") == learner)
-    return own.sort("seed").select(list(_METRICS)).to_numpy()
-
-
-def _spread(values: np.ndarray) -> dict[str, Value]:
-    found = zip(_METRICS.values(), values.mean(0), values.std(0), strict=True)
-    return {column.name: (float(mean), float(spread)) for column, mean, spread in found}
-
-
-def _differences(scores: pl.DataFrame, data: str, labels: str = "") -> dict[str, Value]:
-    own, kind = _values(scores, data, _DEFAULT + labels), _RIVAL + labels
-    rivals = [_values(scores, data, name) for name in LEARNERS if name.startswith(kind)]
-    found: dict[str, Value] = {}
-    for number, column in enumerate(_METRICS.values()):
+def _differences(scores: pl.DataFrame, labels: str = "") -> dict[str, Value]:
+    """The default minus the rival with the best mean, by metric."""
+    known = set(scores["learner"])
+    rivals = [each for each in LEARNERS if each in known and each.startswith(_RIVAL + labels)]
+    found = {}
+    for column in METRICS:
         sign = -1 if column.better == "lower" else 1
-        known = [each[:, number] for each in rivals if len(each)]
-        best = max(known, key=lambda values: float(sign * values.mean()))
-        gap = own[:, number] - best
-        error = gap.std(ddof=1) / len(gap) ** 0.5 if len(gap) > 1 else np.nan
-        found[column.name] = (float(gap.mean()), float(student.ppf(0.975, len(gap) - 1) * error))
+        means = {each: sign * by_seed(scores, each, column.name).mean() for each in rivals}
+        pair = f"{_DEFAULT}{labels} less {max(means, key=lambda each: float(means[each]))}"
+        found[column.name] = difference(scores, pair, column.name)
     return found

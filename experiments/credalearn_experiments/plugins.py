@@ -59,7 +59,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
 
 
 def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) -> None:
-    """Make a task known; ``load`` returns it, given the folders of ``--data`` and the limit."""
+    """Make a task known; ``load`` returns it, given the data folders and the limit."""
     _check_name(TASKS, "task", name)
     if len(inspect.signature(load).parameters) != 2:
         raise CredalError(

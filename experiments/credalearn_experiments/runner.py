@@ -33,12 +33,11 @@ from credalearn.train.training import Execution
 from credalearn_experiments.data import DataFolders, MissingDataError, Task, load_foreign, load_task
 from credalearn_experiments.evaluation import Measurements, measure
 from credalearn_experiments.labels import training_labels
-from credalearn_experiments.log import EpochLog, seconds_spent
 from credalearn_experiments.plugins import check_method, check_predictions, load_plugin
 from credalearn_experiments.records import Record
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings import Setting
-from credalearn_experiments.store import MODEL, PREDICTIONS, Store
+from credalearn_experiments.store import MODEL, PREDICTIONS, EpochLog, Store, seconds_spent
 
 # Training items of models side by side from which on torch.compile pays: it makes an H200 a sixth
 # faster than about 58,000 items per second, after 40 seconds the first time on a machine.
@@ -56,7 +55,6 @@ class RunContext:
     device: str = "auto"  # a GPU where there is one
     weights: Path | None = None  # of pretrained networks; "none" for random ones
     side_by_side: int = 8  # models at once on a GPU; beyond eight an H200 gets no faster
-    verbose: bool = True
     plugins: tuple[Path, ...] = ()
 
 
@@ -164,10 +162,11 @@ class Runner:
         for group in [runs] if together else [[run] for run in runs]:
             others = f" and {len(group) - 1} more" if len(group) > 1 else ""
             with Progress(f"{group[0].name}{others}") as progress:
-                shown = [progress if self.context.verbose else None] + [None] * (len(group) - 1)
+                logs = [EpochLog(self.store.log(run), len(group)) for run in group]
+                logs[0].shown = progress
                 logged = [
-                    replace(trainings[run], listener=EpochLog(self.store.log(run), len(group), to))
-                    for run, to in zip(group, shown, strict=True)
+                    replace(trainings[run], listener=log)
+                    for run, log in zip(group, logs, strict=True)
                 ]
                 ends += train(logged, deadline=deadline)
         return ends
@@ -300,9 +299,8 @@ class Runner:
             seconds=seconds + time.monotonic() - began,
             device=device if processes == 1 else f"{processes} × {device}",
         )
-        if self.context.verbose:
-            shown = (f"{name} {100 * found.metrics[name]:.2f} %" for name in ("accuracy", "auarc"))
-            print(f"{run.name}: {', '.join(shown)}", file=sys.stderr)
+        shown = (f"{name} {100 * found.metrics[name]:.2f} %" for name in ("accuracy", "auarc"))
+        print(f"{run.name}: {', '.join(shown)}", file=sys.stderr)
 
     def _task(self, setting: Setting, limit: int | None) -> Task:
         key = (setting.task, limit)

@@ -14,8 +14,6 @@ from credalearn_experiments.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
-_MAX_SEEDS = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -155,17 +153,12 @@ def plan(
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds from text: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are the seeds named."""
-    given = text.replace(" ", "")
-    given = f"1-{given}" if given.isdecimal() else given
-    seeds: dict[int, None] = {}
-    if re.fullmatch(r"(\d{1,6}(-\d{1,6})?(,|$))+", given):
-        ends = [part.split("-") for part in given.split(",") if part]
-        several = (range(int(part[0]), int(part[-1]) + 1) for part in ends)
-        seeds = dict.fromkeys(seed for each in several for seed in each)
-    if not 0 < len(seeds) <= _MAX_SEEDS or 0 in seeds:
+    """Seeds from text: ``"3"`` is the first three, ``"2-5"`` the seeds from 2 to 5."""
+    found = re.fullmatch(r"(?:([1-9]\d{0,2})-)?(\d{1,3})", text)
+    seeds = range(int(found[1] or 1), int(found[2]) + 1) if found else ()
+    if not seeds:
         raise CredalError(
-            f"seeds must be a count such as 3, or seeds such as 2-5 or 1,4, at most {_MAX_SEEDS:,} "
-            f"and each 1 or more; got {text!r}. To fix: write one seed as '4,'."
+            "seeds must be a count such as 3, or a range such as 2-5, from 1 to 999; got "
+            f"{text!r}. To fix: write one seed as '4-4'."
         )
     return tuple(seeds)

@@ -61,7 +61,7 @@ def test_commands_print_their_page(
     ("words", "message"),
     [
         ("table", "there is no record of a finished run in "),
-        ("table treeversity", "no record of setting 'tree"),
+        ("table treeversity", "no setting with records matches 'tree"),
         ("table --balance softmx", "--balance must be one of"),
         ("table cifar10h --only nix", "no table has 'nix' in its title; there are ['cifar10h: Acc"),
         ("differences cifar10h --than gone", "'gone'"),
@@ -140,11 +140,11 @@ def test_figures_are_drawn_or_explained(
     experiments: Command, results: Path, tmp_path: Path
 ) -> None:
     answer = experiments("figures", "cifar10h-features", "--records", results, "-o", "f")
-    assert answer.out == "3 figures in f\n"
-    assert len(list((tmp_path / "f").iterdir())) == 3
+    assert answer.out == "2 figures in f\n"
+    assert len(list((tmp_path / "f").iterdir())) == 2
     write(tmp_path / "few", fake_records("micebone", seeds=(1,)))
     answer = experiments("figures", "--records", "few", "-o", "f")
-    assert "no micebone-significance.png: two methods of setting 'micebone'" in answer.err
+    assert "no micebone-foreign.png: no record of setting 'micebone'" in answer.err
 
 
 def test_records_are_copied_or_written_as_one_table(experiments: Command, results: Path) -> None:

@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,10 +13,9 @@ import pytest
 
 from credalearn import CredalError
 from credalearn_experiments.executor import execute
-from credalearn_experiments.log import read_log
 from credalearn_experiments.runner import Runner
 from credalearn_experiments.runs import Run
-from credalearn_experiments.store import Store
+from credalearn_experiments.store import Store, read_log
 from ray_cluster import QUIET, ray_cluster
 from tiny_runs import holders, run_command, start, tiny_context, tiny_plan, wait_until
 
@@ -47,7 +45,7 @@ def test_finished_runs_are_not_done_again(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Runner, "train", never)
     monkeypatch.setattr(Runner, "build", never)
-    execute(context, runs, retry_failed=True)
+    execute(context, runs)
 
 
 def test_two_commands_share_the_work(tmp_path: Path) -> None:
@@ -77,7 +75,7 @@ def test_a_killed_worker_is_replaced_and_its_run_resumed(
     store = Store(tmp_path)
     thread = threading.Thread(target=kill_holder, args=(store, runs[0]))
     thread.start()
-    execute(replace(tiny_context(tmp_path), verbose=True), runs, workers=2)
+    execute(tiny_context(tmp_path), runs, workers=2)
     thread.join()
     for run in runs[:2]:  # joblib ends the other worker too
         logged = epochs_logged(store, run)

@@ -16,14 +16,13 @@ from credalearn._method_training import widened
 from credalearn.methods import METHODS, Model
 from credalearn.train import Training, train
 from credalearn_experiments.executor import execute
-from credalearn_experiments.log import read_log
 from credalearn_experiments.records import read_record, read_records
 from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.runner import Runner
 from credalearn_experiments.runs import plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.settings.paper import SETTINGS
-from credalearn_experiments.store import Store, read_predictions
+from credalearn_experiments.store import Store, read_log, read_predictions
 from fake_records import VOTED, VOTED_METRICS
 from tiny_data import write_tiny_data
 from tiny_runs import command, run_command, start, tiny_context, tiny_plan, wait_until
@@ -121,14 +120,15 @@ def test_a_student_killed_and_resumed_ends_as_one_never_killed(data: Path, tmp_p
     runs = plan([setting], limit=5)
     student = runs[-1]
     options = ("--method", "credal-bounds", "--seeds", 1, "--epochs", 2, "--limit", 5)
-    words = ("run", "cifar10n", *options, "--device", "cpu", "--data", data)
-    process = start(command(*words, "--store", killed.folder))
+    words = ("run", "cifar10n", *options, "--device", "cpu")
+    there = {"CREDALEARN_DATA": str(data)}
+    process = start(command(*words, "--store", killed.folder), **there)
     wait_until(lambda: read_log(killed.log(student)) or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert [killed.state(run) for run in runs] == ["done"] * 5 + ["started"]
     for store in (killed, whole):
-        process = start(command(*words, "--store", store.folder))
+        process = start(command(*words, "--store", store.folder), **there)
         _, text = process.communicate(timeout=120)
         assert process.returncode == 0, text
     assert [line.epoch for line in read_log(killed.log(student))] == [1, 2]
@@ -221,8 +221,8 @@ def test_a_diverging_run_is_marked_and_the_others_go_on(tmp_path: Path, epochs: 
     wild = replace(base, name="wild", recipe=replace(base.recipe, learning_rate=1e30))
     runs = [*plan([wild], limit=24), *tiny_plan("edl")]
     store = Store(tmp_path)
-    for retry in (False, True):
-        execute(tiny_context(tmp_path), runs, retry_failed=retry)
+    for _ in range(2):
+        execute(tiny_context(tmp_path), runs)
         assert [store.state(run) for run in runs] == ["failed", "new", "done"]
         assert "nan" in store.failure(runs[0])
 

@@ -8,13 +8,19 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-import credalearn_experiments.set_worth as worth
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.results.table import Table
-from credalearn_experiments.set_worth.page import difference, set_worth_figure, set_worth_page
-from credalearn_experiments.set_worth.scores import Score
+from credalearn_experiments.set_worth.page import set_worth_figure, set_worth_page
 from credalearn_experiments.set_worth.statements import stated_sets
 from credalearn_experiments.set_worth.widths import BOUNDS, CENTER, HULL, WIDTH_CELLS
+from credalearn_experiments.studies import (
+    COLUMNS,
+    Row,
+    Score,
+    difference,
+    read_scores,
+    run_studies,
+)
 
 
 def test_statements_of_cifar10s_become_sets() -> None:
@@ -30,24 +36,23 @@ def test_statements_of_cifar10s_become_sets() -> None:
     assert sets.upper[0, 8] == 0
 
 
-def test_a_study_resumes_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_resumes_where_it_stopped(tmp_path: Path) -> None:
     calls: list[tuple[str, int]] = []
 
     def study(cell: str, seed: int, _: DataFolders) -> list[Score]:
         calls.append((cell, seed))
-        return [("made", cell, "one", seed, "width", 0.1 * seed)]
+        return [("one", "width", 0.1 * seed)]
 
-    monkeypatch.setattr(worth, "STUDIES", {"made": (study, {"a": 0, "b": 0})})
     path = tmp_path / "scores.csv"
     for seeds in ([1], [1, 2]):
-        list(worth.run_studies(path, DataFolders.named(None), seeds=seeds, workers=1))
+        list(run_studies({"made": (study, "ab")}, path, DataFolders(), seeds))
     assert calls == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
-    assert worth.read_scores(path)["value"].to_list() == [0.1, 0.2, 0.1, 0.2]
+    assert read_scores(path)["value"].to_list() == [0.1, 0.2, 0.1, 0.2]
 
 
 def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
-    rows: list[Score] = []
+    rows: list[Row] = []
     for seed in range(2, 6):
         level = random.random()  # of the split: it cancels in a paired difference
         for cell in WIDTH_CELLS:
@@ -56,8 +61,7 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
                 rows += [("widths", cell, learner, seed, "width", width)]
                 rows += [("widths", cell, learner, seed, "coverage", 0.9)]
     rows += [("statements", "1 person, 100 images", "POCC, statements", 2, "accuracy", 0.8)]
-    columns = ("study", "data", "learner", "seed", "metric", "value")
-    scores = pl.DataFrame(rows, schema=columns, orient="row")
+    scores = pl.DataFrame(rows, schema=COLUMNS, orient="row")
     parts = list(set_worth_page(scores))
     table = next(
         x for x in parts if isinstance(x, Table) and x.title == "Widths: paired differences"
@@ -69,6 +73,6 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert "Widths: 4 seeds; mean ± standard deviation; differences ± 95 %." in parts
     # Over all data, only those that both have count.
     some = scores.filter((pl.col("learner") != HULL) | (pl.col("data") == "LIDC, linear"))
-    assert difference(some, None, f"{BOUNDS} less {HULL}", "width") == pytest.approx((-0.1, 0))
+    assert difference(some, f"{BOUNDS} less {HULL}", "width") == pytest.approx((-0.1, 0))
     set_worth_figure(scores, tmp_path / "worth.png")
     assert (tmp_path / "worth.png").stat().st_size > 5000

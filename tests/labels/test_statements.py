@@ -99,7 +99,7 @@ def test_rejects_bad_mean_intervals() -> None:
 
 
 def test_counts_the_contradictions_of_cifar10s() -> None:
-    path = DataFolders.named(None).look("cifar10s/human_soft_labels_data.json.gz")
+    path = DataFolders.named().look("cifar10s/human_soft_labels_data.json.gz")
     if path is None:
         pytest.skip("needs CIFAR-10S in a folder of CREDALEARN_DATA")
     with gzip.open(path, "rt") as file:

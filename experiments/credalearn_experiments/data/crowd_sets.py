@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
+from torch import Tensor
 
 from credalearn.app.nodules import load_nodules
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10
@@ -48,6 +49,13 @@ class CrowdSet:
     def others(self) -> Rows:
         """Rows of calibration, then of test."""
         return np.concatenate(self.split[1:])
+
+    @property
+    def answers(self) -> tuple[Tensor, Tensor]:
+        """The right classes (N,) and the shares of the votes (N, K) of the other items."""
+        judged = self.judged[self.others]
+        shares = torch.from_numpy(judged / judged.sum(1, keepdims=True))
+        return torch.from_numpy(self.truth[self.others]), shares
 
 
 def _dense(X: np.ndarray) -> Callable[[Rows, Rows], tuple[Any, Any]]:

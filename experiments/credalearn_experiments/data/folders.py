@@ -32,16 +32,14 @@ class DataFolders:
             if not folder.is_dir():
                 raise CredalError(
                     f"a data folder must exist; {str(folder)!r} does not. To fix: create it, or "
-                    f"pass another as --data or {DATA_VARIABLE}."
+                    f"name another in the variable {DATA_VARIABLE}."
                 )
 
     @classmethod
-    def named(cls, option: str | None = None) -> "DataFolders":
-        """The folders of the option, or of ``CREDALEARN_DATA``; several with ``os.pathsep``."""
-        text = os.environ.get(DATA_VARIABLE, "") if option is None else option
-        return cls(
-            tuple(Path(name).expanduser().absolute() for name in text.split(os.pathsep) if name)
-        )
+    def named(cls) -> "DataFolders":
+        """The folders of ``CREDALEARN_DATA``; several with ``os.pathsep``."""
+        names = os.environ.get(DATA_VARIABLE, "").split(os.pathsep)
+        return cls(tuple(Path(name).expanduser().absolute() for name in names if name))
 
     def look(self, *names: str) -> Path | None:
         """The first of these relative paths that exists in a folder, or None."""
@@ -52,8 +50,8 @@ class DataFolders:
         """As :meth:`look`, or a ``MissingDataError`` with what is missing and how to get it."""
         if not self.folders:
             raise MissingDataError(
-                f"{what} cannot be read: no data folder is named. To fix: pass --data FOLDER, or "
-                f"set the environment variable {DATA_VARIABLE}."
+                f"{what} cannot be read: no data folder is named. To fix: set the environment "
+                f"variable {DATA_VARIABLE}."
             )
         found = self.look(*names)
         if found is None:

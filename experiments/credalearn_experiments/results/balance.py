@@ -24,7 +24,6 @@ class Balance:
     quality: Mapping[str, BalancedQuality]  # BQS, by method
     significance: Mapping[str, Significance]  # net wins and BQS-ST, by method
     seeds: tuple[int, ...]
-    values: Mapping[str, Mapping[str, Sequence[float]]]  # by method and metric, one per seed
 
     @property
     def tested(self) -> bool:
@@ -53,7 +52,7 @@ def balance(runs: Runs, methods: Sequence[str], metrics: Sequence[str] = MAIN) -
         for method in methods
     }
     quality = balanced_quality(values, metrics=metrics)
-    return Balance(quality, significance_ranking(values, metrics=metrics), common, values)
+    return Balance(quality, significance_ranking(values, metrics=metrics), common)
 
 
 def _by_entropy_difference(method: str) -> str:
@@ -167,12 +166,9 @@ def _paper_notes(runs: Runs, setting: str) -> list[str]:
     known = ALL_SETTINGS.get(setting)
     if known is None:
         return []
-    lines = []
-    if known.pretrained and next(records_in(runs)).config.get("weights") == "random":
-        lines.append("The networks started from random weights, the paper's from pretrained ones.")
     expected = known.methods if known.published is None else paper_methods(setting)
     missing = [method for method in expected if method not in runs]
-    lines += [f"Not in these tables: {', '.join(missing)}."] if missing else []
+    lines = [f"Not in these tables: {', '.join(missing)}."] if missing else []
     if known.collapsed:
         lines.append(
             "As in the paper, pocc is trained on the labels as they are (setting "

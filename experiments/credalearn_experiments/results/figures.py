@@ -1,42 +1,36 @@
-"""Figures of a setting from its records; the suffix of the path chooses PNG, SVG or PDF.
-
-Shapes: R repetitions, S shares deferred.
-"""
+"""Figures of a setting or a family from records; the path's suffix chooses PNG, SVG or PDF."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from credalearn.errors import CredalError
-from credalearn.metrics import pairwise_p_values
 from credalearn_experiments.records import CURVE_POINTS, Record
 from credalearn_experiments.results.balance import (
     COMMON,
     DEFERRED_BY,
     ENTROPY,
-    FEWEST_SEEDS,
-    MAIN,
     OWN,
     compared,
     deferred_by,
     figure_title,
+    rehearsal,
 )
-from credalearn_experiments.results.seeds import mean_and_std, runs_of, seeds
-from credalearn_experiments.results.style import COLORS, GRAY, line_of, save_figure
+from credalearn_experiments.results.seeds import has, mean_and_std, row_names, runs_of
+from credalearn_experiments.results.style import COLORS, line_of, save_figure
+from credalearn_experiments.results.votes import METRICS, Cells, numbers_of
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.settings.votes import FAMILIES
 
 _SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
 _MARKERS_PER_CURVE = 8
 _LEGEND_INSIDE = 4  # lines; a longer legend would hide curves
-_LEVEL = 0.05  # of significance
-_CELLS = ListedColormap(["#ffffff", "#dddddd", "#002147"])  # dark in print too: lightness 13 %
-_TITLES = {"accuracy": "accuracy", "ece": "calibration (1 − ECE)", "auarc": "deferral (AUARC)"}
-
+PANELS = ("accuracy", "ece", "auarc", "human_cross_entropy", "human_coverage", "set_width_90")
+_FAR_BELOW = 0.05  # the best accuracy: a rule that loses that much has failed
 
 Points = Mapping[str, tuple[float, float | None]]
 """Mean and standard deviation, None for one seed, by method."""
@@ -60,15 +54,13 @@ def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> Non
     counts = {method: len(found) for method, found in curves.items() if len(found)}
     if not counts:
         raise CredalError(f"no record of setting {setting!r} has a curve accuracy_rejection.")
-    same = len(set(counts.values())) == 1
 
     def draw(figure: Figure) -> None:
         axes, deferred = figure.subplots(), 100 * np.linspace(0, 1, CURVE_POINTS)[:_SHOWN]
         every = -(-len(deferred) // _MARKERS_PER_CURVE)
-        for place, (method, count) in enumerate(counts.items()):
+        for place, (method, name) in enumerate(row_names(counts).items()):
             values, line = 100 * curves[method][:, :_SHOWN], line_of(place)
             mean, spread = values.mean(0), values.std(0)
-            name = method if same else f"{method} ({seeds(count)})"
             # Each curve starts its markers elsewhere, so that they do not hide each other.
             first = place * every // len(counts)
             axes.plot(deferred, mean, label=name, markevery=(first, every), **line)
@@ -83,60 +75,6 @@ def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> Non
         axes.set_title("\n".join(figure_title(runs, setting, counts.values())))
 
     save_figure(draw, path, width=7.2, height=4.2)
-
-
-def significance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
-    """P-values that one method is better than another, one matrix per metric."""
-    runs = runs_of(records, setting)
-    found = compared(runs, setting)
-    if found is None or not found.tested:
-        raise CredalError(
-            f"two methods of setting {setting!r} must have {FEWEST_SEEDS} seeds in common: with "
-            "fewer no one-sided test at 5 % can be significant. To fix: run more seeds."
-        )
-    methods = list(found.quality)
-
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, 3)
-        for axes, metric in zip(panels, MAIN, strict=True):
-            draw_tests(axes, pairwise_p_values(found.values, metric), methods)
-            axes.set_title(_TITLES[metric])
-        for axes in panels[1:]:
-            axes.set(ylabel="", yticklabels=[])
-        # Below the middle, where it has the width of three matrices: names of settings are long.
-        title, *more = figure_title(runs, setting, [len(found.seeds)])
-        about = f"{title}: p-values of one-sided signed-rank tests, dark where p < {_LEVEL}"
-        panels[1].set_xlabel("\n".join(["than this one\n", about, *more]))
-
-    save_figure(draw, path, width=3.0 + 1.35 * len(methods), height=1.9 + 0.42 * len(methods))
-
-
-def draw_tests(axes: Axes, p: Mapping[str, Mapping[str, float]], methods: Sequence[str]) -> None:
-    """P-values that the row is better than the column; dark and bold where significant."""
-    size = len(methods)
-    shade = [[1 if a == b else 2 * (p[a][b] < _LEVEL) for b in methods] for a in methods]
-    edges = np.arange(size + 1) - 0.5
-    look: dict[str, Any] = {"edgecolors": "#bbbbbb", "linewidth": 0.8, "vmin": 0, "vmax": 2}
-    axes.pcolormesh(edges, edges, shade, cmap=_CELLS, **look)
-    for row, column in np.argwhere(~np.eye(size, dtype=bool)):
-        value = p[methods[row]][methods[column]]
-        look = {"color": "white", "fontweight": "bold"} if value < _LEVEL else {"color": GRAY}
-        look |= {"ha": "center", "va": "center", "fontsize": 8 if size <= 8 else 7}
-        axes.text(column, row, _p_text(value), **look)
-    axes.set_xticks(range(size), methods, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(size), methods)
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")
-    axes.set(xlabel="than this one", ylabel="this method is better")
-
-
-def _p_text(p: float) -> str:
-    """Three decimals without the zero before the point; more where they would hide p < 0.05."""
-    if p < 0.0005:
-        return "<.001"
-    digits = next((d for d in range(3, 6) if (round(p, d) < _LEVEL) == (p < _LEVEL)), 6)
-    return f"{p:.{digits}f}".removeprefix("0")
 
 
 def balance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
@@ -184,12 +122,10 @@ def foreign_figure(records: Sequence[Record], setting: str, path: Path) -> None:
     if not panels:
         raise CredalError(
             f"no record of setting {setting!r} separates foreign images by 1 − top probability. "
-            "To fix: measure its runs again with `credalearn-experiments measure`."
+            "To fix: measure its runs again with `credalearn-experiments run --measure`."
         )
     counts = {method: len(found) for method, found in runs.items()}
-    same = len(set(counts.values())) == 1
-    rows = {m: m if same else f"{m} ({seeds(count)})" for m, count in counts.items()}
-    _save(panels, rows, figure_title(runs, setting, counts.values()), path, scale=1)
+    _save(panels, row_names(counts), figure_title(runs, setting, counts.values()), path, scale=1)
 
 
 def _save(
@@ -209,9 +145,7 @@ def _save(
             axes.set_xlabel(name)
         grid[0].set_yticks(range(len(rows)), rows.values())
         grid[0].invert_yaxis()
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=11)
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        _frame(figure, title, columns=len(_LOOKS))
 
     width = max(6.2, 2.2 + 2.8 * len(panels))  # the legend needs 6
     save_figure(draw, path, width=width, height=1.5 + 0.33 * len(rows))
@@ -239,7 +173,92 @@ def draw_points(
 
 FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {
     "rejection": rejection_figure,
-    "significance": significance_figure,
     "balance": balance_figure,
     "foreign": foreign_figure,
 }
+
+
+def _frame(figure: Figure, title: Sequence[str], *, columns: int) -> None:
+    """Title and legend around all panels."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=11)
+    columns = min(columns, len(labels))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def vote_figure(
+    cells: Cells, family: str, path: str | Path, metrics: Sequence[str] | None = None
+) -> None:
+    """One panel per metric: mean and standard deviation over seeds against votes per item.
+
+    Where a rule is more than five points below the best accuracy at that number of votes, it is
+    shown in the panel of the accuracy alone, and may leave it: the other lines would look alike.
+    A rule that fails at every number of votes is not drawn.
+    """
+    shown = [metric for metric in metrics or PANELS if has(cells, metric)]
+    failed = _failed(cells)
+    drawn = {r: cell for r, cell in cells.items() if any((r, n) not in failed for n in cell)}
+    gone = [row for row in cells if row not in drawn]
+    without = f", without {'; '.join(gone)}" if gone else ""
+    about = ": left out where accuracy is over 5 points below the best" if failed else ""
+    title = [f"{family}{without}{about}", *rehearsal(cells)]
+    columns = min(3, len(shown))
+    lines = -(-len(shown) // columns)
+
+    def draw(figure: Figure) -> None:
+        grid = list(figure.subplots(lines, columns, squeeze=False).flat)
+        for metric, axes in zip(shown, grid, strict=False):
+            _draw_votes(axes, drawn, metric, family, failed)
+        for axes in grid[len(shown) - columns : len(shown)]:  # no panel below
+            axes.set_xlabel("votes per item")
+        for axes in grid[len(shown) :]:
+            axes.set_axis_off()
+        _frame(figure, title, columns=4)
+
+    save_figure(draw, path, width=3.4 * columns + 0.4, height=2.7 * lines + 1.2)
+
+
+def _draw_votes(
+    axes: Axes, cells: Cells, metric: str, family: str, failed: set[tuple[str, str]]
+) -> None:
+    column = METRICS[metric]
+    inside: list[float] = []
+    places = {
+        number: FAMILIES[family].all_votes if number == "all" else float(number)
+        for number in numbers_of(cells, family)
+    }
+    for place, (row, by_number) in enumerate(cells.items()):
+        values = {
+            number: np.array([r.metrics[metric] for r in runs.values() if metric in r.metrics])
+            for number, runs in by_number.items()
+            # A rule that failed would look perfect where wide sets count as good.
+            if metric == "accuracy" or (row, number) not in failed
+        }
+        points = {n: (100 if column.percent else 1) * x for n, x in values.items() if len(x)}
+        at = [places[number] for number in points]
+        means = np.array([x.mean() for x in points.values()])
+        stds = np.array([x.std() for x in points.values()])
+        kept = np.array([(row, number) not in failed for number in points], dtype=bool)
+        inside += [*(means - stds)[kept], *(means + stds)[kept]]
+        look = line_of(place)
+        band = {"color": look["color"], "alpha": 0.15, "linewidth": 0}
+        axes.plot(at, means, label=row, **look)
+        axes.fill_between(at, means - stds, means + stds, **band)
+    axes.set_xscale("log")
+    axes.set_xticks(list(places.values()), list(places))
+    axes.xaxis.set_minor_locator(NullLocator())
+    if failed and inside:
+        margin = 0.08 * (max(inside) - min(inside)) or 1.0
+        axes.set_ylim(min(inside) - margin, max(inside) + margin)
+    axes.set_title(column.head, fontsize=10)
+
+
+def _failed(cells: Cells) -> set[tuple[str, str]]:
+    """Rows and numbers of votes where next to nothing was learned."""
+    means = {
+        (row, number): float(np.mean([record.metrics["accuracy"] for record in runs.values()]))
+        for row, by_number in cells.items()
+        for number, runs in by_number.items()
+    }
+    best = {number: max(x for (_, n), x in means.items() if n == number) for _, number in means}
+    return {cell for cell, mean in means.items() if mean < best[cell[1]] - _FAR_BELOW}

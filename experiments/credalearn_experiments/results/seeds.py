@@ -9,7 +9,7 @@ from credalearn._formats import many
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
 from credalearn_experiments.records import KIND, Record
-from credalearn_experiments.settings.catalog import ALL_SETTINGS, by_family
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
 BySeed = Mapping[int, Record]
 Runs = Mapping[str, BySeed]
@@ -25,6 +25,12 @@ def seeds(count: int) -> str:
     return many(count, "seed")
 
 
+def row_names(counts: Mapping[str, int]) -> dict[str, str]:
+    """Methods as they are printed: with their numbers of seeds where these differ."""
+    same = len(set(counts.values())) == 1
+    return {m: m if same else f"{m} ({seeds(count)})" for m, count in counts.items()}
+
+
 def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
     """The setting's records by method, in the paper's order, then by seed.
 
@@ -34,10 +40,9 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     records = list(records)
     runs = own_runs(records, setting)
     if not runs:
-        held = by_family({record.setting for record in records})
         raise CredalError(
-            f"there is no record of setting {setting!r}; there are records of {', '.join(held)}. "
-            "To fix: use one of these, or make some with `credalearn-experiments run`."
+            f"there is no record of setting {setting!r}. To fix: use another, or make some with "
+            f"`credalearn-experiments run {setting}`."
         )
     known = ALL_SETTINGS.get(setting)
     if known is not None and known.collapsed:

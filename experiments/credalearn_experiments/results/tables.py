@@ -12,7 +12,7 @@ from credalearn_experiments.results.balance import (
     deferred_by,
     notes,
 )
-from credalearn_experiments.results.seeds import Runs, has, mean_of_every, runs_of, seeds
+from credalearn_experiments.results.seeds import Runs, has, mean_of_every, row_names, runs_of, seeds
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
@@ -127,10 +127,8 @@ def method_table(title: str, runs: Runs, columns: Mapping[str, Column]) -> Table
     counts = {method: len(by_seed) for method, by_seed in runs.items()}
     same = len(set(counts.values())) == 1
     rows: dict[str, dict[str, Value]] = {
-        method if same else f"{method} ({seeds(counts[method])})": {
-            column.name: mean_of_every(by_seed, metric) for metric, column in columns.items()
-        }
-        for method, by_seed in runs.items()
+        name: {c.name: mean_of_every(runs[method], metric) for metric, c in columns.items()}
+        for method, name in row_names(counts).items()
     }
     corner = f"method ({seeds(max(counts.values()))})" if same else "method (seeds)"
     return Table(title, list(columns.values()), rows, corner=corner)

@@ -24,7 +24,7 @@ from credalearn_experiments.results.seeds import (
     seeds,
 )
 from credalearn_experiments.results.table import Column, Table, Value
-from credalearn_experiments.settings.catalog import by_family, family_of
+from credalearn_experiments.settings.catalog import family_of
 from credalearn_experiments.settings.votes import BASELINE, FAMILIES, in_words
 
 Cells = Mapping[str, Mapping[str, BySeed]]
@@ -78,9 +78,8 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[str, 
                 cells.setdefault(f"{method}, {rule}", {})[in_words(number)] = runs
     if not cells:
         raise CredalError(
-            f"there is no record of the family {family!r}; there are records of "
-            f"{', '.join(by_family(held))}. To fix: use another --family, or make some with "
-            f"`credalearn-experiments run '{family}-*'`."
+            f"there is no record of the family {family!r}. To fix: use another --family, or make "
+            f"some with `credalearn-experiments run '{family}-*'`."
         )
     check_one_kind(records_in(cells), f"the family {family!r}")
     return cells

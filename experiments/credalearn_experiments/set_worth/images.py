@@ -10,8 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
-
 import credalearn as cl
 from credalearn.train import Recipe
 from credalearn_experiments.data.cifar_people import read_cifar10h
@@ -19,7 +17,7 @@ from credalearn_experiments.data.crowd_sets import CROWD_SETS
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import CifarBackbone
 from credalearn_experiments.set_worth.networks import LINEAR, MIXED
-from credalearn_experiments.set_worth.scores import Score, scores_of
+from credalearn_experiments.set_worth.scores import scores_of
 from credalearn_experiments.set_worth.statements import draw_statements
 from credalearn_experiments.set_worth.widths import (
     BOUNDS,
@@ -31,6 +29,7 @@ from credalearn_experiments.set_worth.widths import (
     WIDE_HULL,
     Sets,
 )
+from credalearn_experiments.studies import Score
 
 # Of ten rates, epochs and optimizers tried on a split that is not used again: within 0.2 points of
 # the best for softmax, and for POCC with a center head.
@@ -75,9 +74,6 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     data = CROWD_SETS[cell](folders, seed)
     images = read_cifar10h(folders)[0].float().numpy()
     labels = cl.from_votes(data.counts[data.train])
-    judged = data.judged[data.others]
-    votes = torch.from_numpy(judged / judged.sum(1, keepdims=True))
-    right = torch.from_numpy(data.truth[data.others])
     state = 10 * seed  # every split has networks of its own
 
     def fit(method: str, random_state: int = state, **options: Any) -> cl.CredalClassifier:
@@ -111,8 +107,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     linear = cl.CredalClassifier(random_state=seed, device="cpu").fit(X, labels)
     found[LINEAR] = linear.predict_credal(new)
     for learner in IMAGE_LEARNERS:
-        for metric, value in scores_of(found[learner].probs.double(), right, votes):
-            yield "images", cell, learner, seed, metric, value
+        yield from scores_of(learner, found[learner].probs.double(), *data.answers)
     sets, hull = Sets.of(data), found[ENSEMBLE]
     boxes = {
         BOUNDS: found[BOUNDS],
@@ -124,8 +119,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
         POCC_SET: found["POCC with center head"],
         DEFAULT: linear.predict_credal(new, meaning="votes"),
     }
-    for learner, metric, value in sets.scores(boxes, scaled=[POCC_SET, DEFAULT]):
-        yield "images", cell, learner, seed, metric, value
+    yield from sets.scores(boxes, scaled=[POCC_SET, DEFAULT])
 
 
 def stated_image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
@@ -137,22 +131,18 @@ def stated_image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[
         clf = _classifier(method, folders, random_state=seed, epochs=epochs)
         clf.fit(images[draw.train], draw.labels[name])
         probs = clf.predict_credal(images[draw.test]).probs.double()
-        for metric, value in scores_of(probs, draw.right, draw.votes):
-            yield "statements on images", cell, learner, seed, metric, value
+        yield from scores_of(learner, probs, draw.right, draw.votes)
 
 
 def scratch_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Augmentation from the first random weights on, by the recipe that is the default."""
     data = CROWD_SETS[cell](folders, seed)
     images, rows = read_cifar10h(folders)[0].float().numpy(), data.train[:_SCRATCH_ITEMS]
-    judged = data.judged[data.others]
-    votes = torch.from_numpy(judged / judged.sum(1, keepdims=True))
     for learner, (method, augment) in SCRATCH.items():
         clf = _classifier(method, None, random_state=seed, augment=augment, **_SCRATCH_RECIPE)
         clf.fit(images[rows], cl.from_votes(data.counts[rows]))
         probs = clf.predict_credal(images[data.others]).probs.double()
-        for metric, value in scores_of(probs, torch.from_numpy(data.truth[data.others]), votes):
-            yield "from scratch", cell, learner, seed, metric, value
+        yield from scores_of(learner, probs, *data.answers)
 
 
 def _classifier(method: str, folders: DataFolders | None, **options: Any) -> cl.CredalClassifier:

@@ -1,4 +1,4 @@
-"""What the studies write down, and the figures that all classifiers are judged by.
+"""The figures that all classifiers are judged by.
 
 Shapes: N items, K classes.
 """
@@ -13,8 +13,7 @@ from credalearn.metrics import accuracy, auarc, ece
 from credalearn_experiments.data.cifar import split_in_two
 from credalearn_experiments.evaluation import tempered_ece
 from credalearn_experiments.results.table import Column
-
-Score = tuple[str, str, str, int, str, float]  # study, data, learner, seed, metric and value
+from credalearn_experiments.studies import Score
 
 METRICS = (
     Column("accuracy"),
@@ -26,8 +25,8 @@ METRICS = (
 )
 
 
-def scores_of(probs: Tensor, right: Tensor, votes: Tensor) -> Iterator[tuple[str, float]]:
-    """Each metric by name, given true classes (N,), −1 for none, and people's shares (N, K).
+def scores_of(learner: str, probs: Tensor, right: Tensor, votes: Tensor) -> Iterator[Score]:
+    """Each metric of a learner, given true classes (N,), −1 for none, and people's shares (N, K).
 
     AUARC defers by 1 − top probability. *Tempered*: each half of the items by the other half.
     """
@@ -41,7 +40,8 @@ def scores_of(probs: Tensor, right: Tensor, votes: Tensor) -> Iterator[tuple[str
         _cross_entropy(probs, votes),
         _tempered_cross_entropy(probs, votes),
     )
-    return zip((column.name for column in METRICS), values, strict=True)
+    named = zip(METRICS, values, strict=True)
+    return ((learner, column.name, value) for column, value in named)
 
 
 def _cross_entropy(probs: Tensor, votes: Tensor) -> float:

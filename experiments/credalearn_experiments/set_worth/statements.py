@@ -15,8 +15,9 @@ import credalearn as cl
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES
 from credalearn_experiments.data.crowd_sets import read_cifar10s, voted_features
 from credalearn_experiments.data.folders import DataFolders
-from credalearn_experiments.set_worth.paths import selected_path
-from credalearn_experiments.set_worth.scores import Score, scores_of
+from credalearn_experiments.set_worth.scores import scores_of
+from credalearn_experiments.set_worth.widths import selected_path
+from credalearn_experiments.studies import Score
 
 CELLS = {
     f"{people} {'person' if people == 1 else 'people'}, {images:,} images": (people, images)
@@ -82,8 +83,7 @@ def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Sco
     heads = {name: _heads(train, sets, new, seed) for name, sets in draw.labels.items()}
     for learner, (name, own) in STATED.items():
         probs = heads[name][:, own].mean(1)
-        for metric, value in scores_of(probs, draw.right, draw.votes):
-            yield "statements", cell, learner, seed, metric, value
+        yield from scores_of(learner, probs, draw.right, draw.votes)
 
 
 def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:

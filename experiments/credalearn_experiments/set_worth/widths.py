@@ -1,5 +1,7 @@
 """Widths: sets that cover 90 % of people's votes, on items that nothing else was chosen by.
 
+Few votes: sets calibrated on three votes per item, compared with the votes of everybody else.
+
 Shapes: N items, K classes.
 """
 
@@ -13,12 +15,15 @@ import torch
 from torch import Tensor
 
 import credalearn as cl
+from credalearn._folds import Items, make_folds
+from credalearn._selection import LinearPath, linear_path
+from credalearn._targets import truth_of
+from credalearn.conformal import Target
 from credalearn.conformal.calibration import narrowest_scale
 from credalearn.methods.taught import STRETCHES, narrowest, stretched
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet, cifar10n
 from credalearn_experiments.data.folders import DataFolders
-from credalearn_experiments.set_worth.paths import selected_path
-from credalearn_experiments.set_worth.scores import Score
+from credalearn_experiments.studies import Score
 
 BOUNDS, CENTER = "learned bounds", "its center ± f·√(p(1 − p))"
 WIDTH_CELLS = {
@@ -65,8 +70,8 @@ class Sets:
 
     def scores(
         self, found: Mapping[str, cl.CredalPredictions], *, scaled: Collection[str]
-    ) -> Iterator[tuple[str, str, float]]:
-        """Learner, metric and value: one radius is added, to some with the best of the scales."""
+    ) -> Iterator[Score]:
+        """One radius is added, to some sets with the best of the scales."""
         choosing, calibrating, testing = (self.observed[rows] for rows in self.parts)
         for learner, boxes in found.items():
             some, calibration, test = (boxes[rows] for rows in self.parts)
@@ -102,8 +107,7 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
         found[SOFTMAX] = sets.spread(fit("softmax").probs)
         hull = fit("deep-ensemble")
     found |= {HULL: hull, WIDE_HULL: sets.wide_hull(hull)}
-    for learner, metric, value in sets.scores(found, scaled=[DEFAULT]):
-        yield "widths", cell, learner, seed, metric, value
+    yield from sets.scores(found, scaled=[DEFAULT])
 
 
 def _fold_hull(
@@ -118,3 +122,47 @@ def _fold_hull(
         for problem, head in zip(path.problems, path.centers, strict=True)
     ]
     return cl.CredalPredictions.from_vertices(torch.stack(points, 1))
+
+
+def selected_path(
+    X: Any, labels: cl.CredalSet, groups: np.ndarray | None, seed: int
+) -> tuple[Items, LinearPath]:
+    """The items, and linear models of their folds with a selected penalty."""
+    sets = labels.to(dtype=torch.float64)
+    inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
+    items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
+    folds = make_folds(items.truth, groups, random_state=seed)
+    return items, linear_path(items, folds, sets.reference, lambda *_: None)
+
+
+CALIBRATIONS: dict[str, tuple[int | None, Target]] = {
+    "all votes": (None, "votes"),
+    "three votes": (3, "votes"),
+    "three votes, estimated": (3, "distribution"),
+}
+SHAPES: dict[str, dict[str, Any]] = {
+    "box, scale binomial": {"scale": "binomial"},
+    "box, scale relative-variance": {"scale": "relative-variance"},
+    "total-variation ball": {"distance": "total-variation", "scale": "none"},
+    "Kullback–Leibler ball": {"distance": "kullback-leibler", "scale": "none"},
+}
+
+
+def few_votes_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """Every shape of set on one split of CIFAR-10H; the balls are conformal credal sets."""
+    number, target = CALIBRATIONS[cell]
+    data = CROWD_SETS["CIFAR-10H, 3 votes"](folders, seed + 100)  # 1 to 3: to write the estimate
+    X, new = data.features(data.train, data.others)
+    clf = cl.CredalClassifier(random_state=seed, device="cpu")
+    boxes = clf.fit(X, cl.from_votes(data.counts[data.train])).predict_credal(new, meaning="votes")
+    points = cl.CredalPredictions.from_vertices(boxes.probs[:, None])
+    three, everyone = (torch.from_numpy(each[data.others]) for each in (data.counts, data.judged))
+    count = len(data.split[1])
+    observed = (everyone if number is None else three)[:count]
+    for shape, options in SHAPES.items():
+        sets = boxes if shape.startswith("box") else points
+        inflation = sets[:count].inflation(observed, target=target, random_state=seed, **options)
+        wide = sets[count:].conformalize(inflation)
+        covered = sets[count:].covers((everyone - three)[count:], inflation).double().mean()
+        yield shape, "width", float((wide.upper - wide.lower).mean())
+        yield shape, "coverage", float(covered)

@@ -1,5 +1,139 @@
-"""Settings: everything of a run but its method and seed, by name."""
+"""A setting: everything of a run but its method and seed, in one record."""
 
-from credalearn_experiments.settings.setting import Annotators, Setting, Smoothing, Teacher, Votes
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
 
-__all__ = ["Annotators", "Setting", "Smoothing", "Teacher", "Votes"]
+from credalearn._checks import check_choice, check_number
+from credalearn.errors import CredalError
+from credalearn.labels.votes import VoteRule
+from credalearn.methods import METHODS
+from credalearn.train import Recipe
+
+# Our names: the paper's names.
+PAPER_TEACHERS = {
+    "resnet20": "ResNet-20",
+    "shufflenetv2": "ShuffleNetV2-0.5x",
+    "mobilenetv2": "MobileNetV2-x0.5",
+}
+TEN_SEEDS = tuple(range(1, 11))
+
+Mixing = Literal["none", "mixup", "cutmix"]
+Published = tuple[str, str, str]
+"""The columns ``dataset``, ``supervision`` and ``setting`` of the published figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotators:
+    """Labels are the shares of the annotators' votes, relaxed as in the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """Labels are the true classes, smoothed."""
+
+    epsilon: float  # the share that is spread evenly over all classes
+
+    def __post_init__(self) -> None:
+        check_number(self.epsilon, name="epsilon", above=0, below=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """Labels are what a trained network says of the training images."""
+
+    name: str  # a key of PAPER_TEACHERS
+    temperature: float  # by which its logits are divided
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, PAPER_TEACHERS, name="teacher")
+        check_number(self.temperature, name="temperature", above=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Labels are made from some of the annotators' votes, drawn for each seed, by a rule."""
+
+    number: int | None  # votes per item; None for all
+    rule: VoteRule  # how they become a set
+
+    def __post_init__(self) -> None:
+        if self.number is not None:
+            check_number(self.number, name="number", least=1, whole=True)
+        check_choice(self.rule, get_args(VoteRule), name="rule")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is trained on what, and how: everything of a run but its method and seed."""
+
+    name: str  # such as cifar10-teacher-resnet20-2.5
+    task: str  # a key of TASKS
+    labels: Annotators | Smoothing | Teacher | Votes
+    collapsed: bool = False  # labels to their top class
+    backbone: str
+    pretrained: bool = False  # the network starts from ImageNet weights
+    image_size: int = 32  # height and width in pixels; ignored for features
+    augment: bool = True  # images are cropped, with 4 px padding at 32 px, and flipped at random
+    mix: Mixing = "none"  # half of the items with another one
+    recipe: Recipe  # every run has its own random_state
+    methods: tuple[str, ...]  # in the paper's order
+    seeds: tuple[int, ...] = TEN_SEEDS  # one run per method and seed
+    foreign: tuple[str, ...] = ()  # data sets of foreign images
+    published: Published | None = None  # where the paper's figures are
+
+    def __post_init__(self) -> None:
+        check_choice(self.mix, get_args(Mixing), name="mix")
+        for method in self.methods:
+            check_choice(method, METHODS, name=f"a method of setting {self.name!r}")
+            several = METHODS[method].num_members > 1 or METHODS[method].teachers is not None
+            if several and self.depends_on_seed:
+                raise CredalError(
+                    f"the networks of {method!r} would learn from different votes, together more "
+                    f"than setting {self.name!r} allows. To fix: use it where all votes are used."
+                )
+        whole = all(isinstance(seed, int) and seed >= 1 for seed in self.seeds)
+        rules = {"methods": "one or more", "seeds": "one or more whole numbers from 1"}
+        for name, rule in rules.items():
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values) or (name == "seeds" and not whole):
+                raise CredalError(
+                    f"{name} of setting {self.name!r} must be {rule}, each once; got {values}."
+                )
+
+    @property
+    def depends_on_seed(self) -> bool:
+        """Whether the labels depend on the seed: where a few of the votes are drawn."""
+        return isinstance(self.labels, Votes) and self.labels.number is not None
+
+    def as_plain(self) -> dict[str, Any]:
+        """Everything that decides the outcome of a run but method and seed, as plain JSON."""
+        recipe = asdict(self.recipe)
+        del recipe["random_state"]
+        names = ("name", "task", "collapsed", "backbone", "pretrained", "image_size", "augment")
+        mix = {} if self.mix == "none" else {"mix": self.mix}  # records from before have none
+        return {
+            **{name: getattr(self, name) for name in names},
+            **mix,
+            "labels": {"kind": type(self.labels).__name__.lower(), **asdict(self.labels)},
+            "recipe": recipe,
+            "foreign": list(self.foreign),
+        }
+
+    def narrowed(
+        self,
+        *,
+        epochs: int | None = None,
+        seeds: tuple[int, ...] | None = None,
+        methods: tuple[str, ...] | None = None,
+    ) -> "Setting":
+        """A copy with other epochs, seeds or methods; a warm-up is not longer than the training."""
+        recipe = self.recipe
+        if epochs is not None:
+            warmup = min(recipe.warmup_epochs, max(epochs, 1))
+            recipe = replace(recipe, epochs=epochs, warmup_epochs=warmup)
+        return replace(
+            self,
+            recipe=recipe,
+            seeds=self.seeds if seeds is None else tuple(seeds),
+            methods=self.methods if methods is None else tuple(methods),
+        )

@@ -11,7 +11,7 @@ Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper
 from dataclasses import replace
 
 from credalearn.train import Recipe
-from credalearn_experiments.settings.setting import (
+from credalearn_experiments.settings import (
     PAPER_TEACHERS,
     TEN_SEEDS,
     Annotators,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from credalearn.labels.votes import VoteRule
 from credalearn.train import Recipe
+from credalearn_experiments.settings import TEN_SEEDS, Annotators, Setting, Votes
 from credalearn_experiments.settings.paper import SETTINGS, SEVEN
-from credalearn_experiments.settings.setting import TEN_SEEDS, Annotators, Setting, Votes
 
 BASELINE: tuple[VoteRule, str] = ("precise", "softmax")
 """The rule and the method that all others are compared with: softmax on plain soft labels."""

@@ -11,12 +11,10 @@ from matplotlib.figure import Figure
 
 from credalearn import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results import figures as charts
 from credalearn_experiments.results.balance import DEFERRED_BY, compared, deferred_by
-from credalearn_experiments.results.figures import FIGURES
+from credalearn_experiments.results.figures import FIGURES, PANELS, vote_figure
 from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.style import line_of
-from credalearn_experiments.results.vote_figure import PANELS, vote_figure
 from credalearn_experiments.results.votes import METRICS, family_cells
 from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
 from credalearn_experiments.settings.votes import FAMILIES
@@ -67,33 +65,6 @@ def test_curves_are_means_over_seeds(drawn: Draw) -> None:
     assert np.allclose(line.get_ydata(), 100 * np.mean(curves, axis=0)[:96])
 
 
-def test_tests_are_one_matrix_per_metric(drawn: Draw) -> None:
-    figure = drawn("significance", fake_records(methods=["edl", "deep-ensemble"]))
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["accuracy", "calibration (1 − ECE)", "deferral (AUARC)"]
-    assert "\n\ncifar10h, 10 seeds: p-values of" in figure.axes[1].get_xlabel()
-    # Deep ensembles are more accurate on all ten seeds: p = 1/1024; EDL is better calibrated.
-    assert [text.get_text() for text in figure.axes[0].texts] == ["1.000", ".001"]
-    assert [text.get_text() for text in figure.axes[1].texts] == [".001", "1.000"]
-
-
-def test_significant_cells_are_bold_and_readable_as_significant() -> None:
-    axes = Figure().subplots()
-    p = {"a": {"b": 0.001, "c": 0.0497}, "b": {"a": 1.0, "c": 0.05}, "c": {"a": 0.9512, "b": 1e-4}}
-    charts.draw_tests(axes, p, ["a", "b", "c"])
-    texts = {tuple(reversed(t.get_position())): t.get_text() for t in axes.texts}
-    assert texts == {
-        (0, 1): ".001",
-        (0, 2): ".0497",  # .050 would not read as below .05
-        (1, 0): "1.000",
-        (1, 2): ".050",
-        (2, 0): ".951",
-        (2, 1): "<.001",
-    }
-    bold = [t.get_text() for t in axes.texts if t.get_fontweight() == "bold"]
-    assert bold == [".001", ".0497", "<.001"]
-
-
 def test_balanced_scores_have_a_marker_per_method_and_score(drawn: Draw) -> None:
     records = fake_records()
     figure = drawn("balance", records)
@@ -133,9 +104,6 @@ def test_a_rehearsal_and_uneven_seeds_are_reported(drawn: Draw) -> None:
 def test_says_why_a_figure_cannot_be_drawn(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     alone = fake_records(methods=["pocc"])
-    for records in (alone, fake_records(seeds=range(4))):
-        with pytest.raises(CredalError, match="'cifar10h' must have 5 seeds in common: with fewer"):
-            FIGURES["significance"](records, "cifar10h", path)
     with pytest.raises(CredalError, match="no record of setting 'cifar10h' has a curve"):
         FIGURES["rejection"]([replace(r, curves={}) for r in alone], "cifar10h", path)
     with pytest.raises(CredalError, match="separates foreign images by 1 − top probability"):

@@ -45,7 +45,7 @@ def test_rejects_records_of_different_kinds() -> None:
     edited = [one(seed=seed, config={"method_plugin": f"sha256 {seed}"}) for seed in (1, 2)]
     with pytest.raises(CredalError, match="'cifar10h' must all have the same method_plugin"):
         runs_of(edited, "cifar10h")
-    with pytest.raises(CredalError, match=r"'micebone'; there are records of cifar10h\. To fix"):
+    with pytest.raises(CredalError, match=r"no record of setting 'micebone'\. To fix"):
         runs_of([record], "micebone")
 
 
