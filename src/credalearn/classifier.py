@@ -219,7 +219,11 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
             if self.calibrate:
                 folds = make_folds(items.truth, together, random_state=self.random_state, count=5)
                 rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
-                aside = replace(training, checkpoint=training.beside("calibration"))
+                aside = replace(
+                    training,
+                    checkpoint=training.beside("calibration"),
+                    progress=training.progress and f"{training.progress}, to calibrate",
+                )
                 others = None if together is None else together[rows]
                 model, _ = aside.fit(inputs[rows], labels[rows], groups=others)
                 fitted._set_temperatures(model.predict(inputs[held_out]), items[held_out])

@@ -108,9 +108,9 @@ def draw_split(
             split: np.ndarray = np.array(names)[place[labels]]
             return split
     raise CredalError(
-        f"{many(len(labels), 'item')} in {many(len(sizes), 'group')} are too few for "
-        f"{len(names)} splits: one would be empty. To fix: add items, use smaller groups, or pass "
-        "a split of your own."
+        f"the data cannot be split in {len(names)}, since one part would be empty: "
+        f"{many(len(labels), 'item')} in {many(len(sizes), 'group')}. To fix: add items, use "
+        "smaller groups, or pass a split of your own."
     )
 
 

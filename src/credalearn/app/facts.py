@@ -212,10 +212,12 @@ class RunFacts:
     @property
     def learner(self) -> str:
         """What was trained, in words."""
-        backbone = self.options.backbone
-        return self.model or (
-            self.options.method if backbone == "auto" else f"{backbone} with {self.options.method}"
-        )
+        used = self.options
+        words = [used.method if used.backbone == "auto" else f"{used.backbone} with {used.method}"]
+        words += [f"weights of {used.weights}"] if used.weights else []
+        words += [used.augment] if used.augment != "none" else []
+        words += ["calibrated"] if used.calibrate else []
+        return self.model or ", ".join(words)
 
     @property
     def leak_warning(self) -> str:

@@ -164,7 +164,9 @@ class Run:
         from credalearn.app.steps.certify import certify
         from credalearn.app.steps.certify_options import CertifyOptions
 
-        found = certify(self, CertifyOptions(**options))
+        # Read again: a failed request, and one through another record, counts as well.
+        check_there(self.path, self.stamp)
+        found = certify(Run.load(self.path), CertifyOptions(**options))
         # The record follows what it wrote itself, so that run.predict() can be called next.
         object.__setattr__(self, "guarantee", found.run.guarantee)
         object.__setattr__(self, "sets", found.run.sets)

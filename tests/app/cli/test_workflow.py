@@ -176,7 +176,11 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
         found: dict[str, Any] = json.loads(done.out)
         return found
 
-    assert facts("inspect", team.votes)["items"] == 60
+    found = facts("inspect", team.votes)
+    assert found["items"] == 60
+    assert all(isinstance(share, float) for *_, share in found["agreement"]["confused"])
+    demo = facts("demo", "-o", tmp_path / "demo")
+    assert Run.load(demo["run"]).guarantee is not None
     found = facts(*train_arguments(team))
     assert found["run"] == str(trained)
     assert found["splits"]["train"] == Run.load(trained).facts.splits.train

@@ -15,7 +15,7 @@ from credalearn._formats import percent
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
-from credalearn.app.steps.drift_check import _detectable, _verdict, drift_check
+from credalearn.app.steps.drift_check import _accuracy_by_group, _detectable, _verdict, drift_check
 from credalearn.app.steps.recalibrate import Recalibration
 from credalearn.guarantees import Promise, ScoredItems
 from fake_run import fake_run, grouped, with_facts
@@ -189,3 +189,21 @@ def test_a_promise_about_groups_is_checked_by_groups(tmp_path: Path, sharpness: 
     assert " for a random item of a group" in found.lines[-1]
     assert (found.outdated is None) == (sharpness == 4)
     assert re.search(r"with 150 groups, \d+ % would be noticed in 8 of 10", found.lines[-1])
+
+
+def test_whole_groups_that_are_wrong_by_chance_are_no_drift() -> None:
+    random = np.random.default_rng(0)
+
+    def groups(error: float) -> pl.DataFrame:
+        wrong = np.repeat(random.random(45) < error, 4)
+        return pl.DataFrame({"group": np.repeat(np.arange(45), 4), "wrong": wrong})
+
+    def dropped(error: float) -> int:
+        found: list[dict[str, Any]] = [{} for _ in range(400)]
+        for facts in found:
+            _accuracy_by_group(groups(0.2), groups(error), facts)
+        return sum(facts["accuracy_dropped"] for facts in found)
+
+    # At level 5 %, 2.5 % of tests find a drop where there is none; an exact test of items 12 %.
+    assert dropped(0.2) <= binom.ppf(0.999, 400, 0.025)
+    assert dropped(0.6) > 380

@@ -231,6 +231,8 @@ def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> No
     assert list(found.unreadable) == ["017"]
     assert found.trained_on == 19  # of the first twenty
     assert found.lines[0].startswith("Skipped 1 unreadable image, first 017: ")
+    deferred = run.defer(pictures, tmp_path / "tasks.csv", to="csv", threshold=0.0)
+    assert deferred.lines[0] == found.lines[0]
     kept = [row for row in range(40) if row != 17]
     assert found.to_polars()["item"].to_list() == [f"{row:03d}" for row in kept]
     pred = run.load_model().predict_credal(images[kept].astype(np.float32))

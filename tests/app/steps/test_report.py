@@ -163,7 +163,7 @@ def test_constant_answer_is_amber_and_outdated_rule_is_marked(tmp_path: Path) ->
     assert 'class="verdict cautious"' in page
     words = words_of(page, "verdict")
     assert "! Certified, with caution" in words
-    assert "Caution: 'malignant' is never predicted: " in words
+    assert "Caution: never predicted: 'malignant', missing " in words
     assert "never predicted" in words.split("recall")[1]
     for each in (run, fake_run(tmp_path / "uncertified", num_items=60)):
         old = page_of(each.keeping(outdated="accuracy dropped significantly for newer items."))

@@ -300,7 +300,7 @@ def test_trains_on_images(team: Team, tmp_path: Path) -> None:
     assert why.startswith(f"with an unreadable image; the first is {bad}: ")
     run = Run.train(data, tmp_path / "run", epochs=1)
     assert run.takes_images
-    assert run.facts.learner == "resnet18 with pocc-center"
+    assert run.facts.learner == "resnet18 with pocc-center, mixup, calibrated"
     assert run.facts.inputs.image_size == 8
     assert len(run.predictions) == 24
 

@@ -69,7 +69,9 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
         if json:
             import msgspec  # training and measuring work without it
 
-            print(msgspec.json.encode(facts, enc_hook=str).decode())
+            # Numbers of NumPy as numbers, paths as text.
+            plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731
+            print(msgspec.json.encode(facts, enc_hook=plain).decode())
 
     only = inspect.Parameter.KEYWORD_ONLY
     flags = [

@@ -33,12 +33,13 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
         "demo-output"
     ),
-) -> Iterator[str]:
+) -> Iterator[str | dict[str, Any]]:
     """Run all steps on radiologists' votes about lung nodules; offline, under a minute."""
     from credalearn.app.demo import run_demo
 
     try:
         yield from run_demo(output)
+        yield {"run": output / "run", "decisions": output / "decisions.csv"}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"finished files are in {output}") from None
 

@@ -49,8 +49,8 @@ class Baseline:
             missed = sum(each.items for each in silent)
             names = listed([each.name for each in silent], 3)
             cautions.append(
-                f"{names} is never predicted"
-                + (f": {many(missed, 'kept test item')} of this class missed" if missed else "")
+                f"never predicted: {names}"
+                + (f", missing {many(missed, 'kept test item')}" if missed else "")
             )
         if self.certified:
             cautions.append(

@@ -334,7 +334,9 @@ def _too_few(found: Guarantee) -> CredalError:
         having += f" of {many(found.num_groups or 0, 'group')} ({found.group})"
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
     fixes = [f"annotate {more} and recalibrate"] if short.items_needed else []
-    fixes += ["raise max_error with --again"] if short.reachable_error else []
+    fixes += (
+        ["ask for more error, at less confidence, with --again"] if short.reachable_error else []
+    )
     return CredalError(
         f"{what}{sure} cannot be certified with {having}; no guarantee was changed. {short} To "
         f"fix: {', or '.join(fixes) or 'train a better model'}."

@@ -20,7 +20,13 @@ from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
-from credalearn.app.steps.predict import PredictOptions, decisions, find_decision, made_by
+from credalearn.app.steps.predict import (
+    PredictOptions,
+    decisions,
+    find_decision,
+    made_by,
+    unreadable_lines,
+)
 from credalearn.app.table_writer import check_output, write_frames
 from credalearn.errors import CredalError
 
@@ -60,12 +66,14 @@ class Deferred:
     written: int  # how many of those were written
     shown: str  # what annotators see of an item
     made_by: dict[str, Any]  # the run, and the guarantee or threshold, as in ``Decisions``
+    unreadable: dict[str, str]  # why an image could not be read, by item
     trains: bool = True  # whether the run can be trained again with their votes
 
     @property
     def lines(self) -> list[str]:
         """What the command prints."""
         lines = [
+            *unreadable_lines(self.unreadable),
             f"{many(self.items, 'item')}: {self.deferred:,} deferred.",
             f"Wrote {self.output}: {many(self.written, 'item')}, least certain first.",
         ]
@@ -112,8 +120,8 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
         config = path.with_suffix(".label_config.xml")
         shown = _write_label_studio(run, path, config, chosen, options)
     trains = not run.facts.imported
-    made = made_by(run, options.threshold)
-    return Deferred(path, config, count, len(found), len(chosen), shown, made, trains)
+    made, unreadable = made_by(run, options.threshold), dict(stream.unreadable)
+    return Deferred(path, config, count, len(found), len(chosen), shown, made, unreadable, trains)
 
 
 def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy.special import betaincinv
-from scipy.stats import fisher_exact
+from scipy.stats import fisher_exact, ttest_ind
 
 from credalearn._formats import many, number, percent
 from credalearn.app.item_stream import known_items
@@ -57,7 +57,8 @@ def drift_check(old: Run, new: Run) -> Drift:
 
 def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) -> list[str]:
     """Lines about the accuracy; adds it to the facts, and whether it dropped significantly."""
-    before = old.predictions.filter(split="test")["wrong"].drop_nulls().to_numpy()
+    tested = old.held_out("test")
+    before = tested["wrong"].drop_nulls().to_numpy()
     wrong = fresh["wrong"].drop_nulls().to_numpy()
     facts["judged"] = len(wrong)
     if not len(wrong):
@@ -71,6 +72,8 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) ->
     line += f"; on {many(len(before), 'test item')} of {old.path}: {_words(found)}."
     if new.truth != old.truth:
         return [line, f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."]
+    if old.group and new.group:
+        return [line, _accuracy_by_group(tested, fresh, facts)]
     facts["detectable_accuracy"] = detectable = _detectable(before, len(wrong))
     by_chance = _may_be_chance(before, int(wrong.sum()), len(wrong))
     facts["accuracy_dropped"] = bool(not by_chance and wrong.mean() > before.mean())
@@ -81,6 +84,22 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) ->
         return [line, f"The difference may be chance; {power}."]
     change = "dropped" if facts["accuracy_dropped"] else "rose"
     return [line, f"Accuracy {change} significantly (Fisher's exact test, level 5 %); {power}."]
+
+
+def _accuracy_by_group(tested: pl.DataFrame, fresh: pl.DataFrame, facts: dict[str, Any]) -> str:
+    """Whether groups are right less often than before; items of a group are not independent."""
+    errors = [
+        table.drop_nulls("wrong").group_by("group").agg(pl.col("wrong").mean())["wrong"].to_numpy()
+        for table in (tested, fresh)
+    ]
+    test = f"Welch's test on {len(errors[0]):,} and {many(len(errors[1]), 'new group')}, level 5 %"
+    known = min(map(len, errors)) > 1
+    chance = not known or not ttest_ind(*errors, equal_var=False).pvalue <= _LEVEL  # not of NaN
+    facts["accuracy_dropped"] = bool(not chance and errors[1].mean() > errors[0].mean())
+    if chance:
+        return f"The difference may be chance ({test})."
+    change = "dropped" if facts["accuracy_dropped"] else "rose"
+    return f"Accuracy {change} significantly ({test})."
 
 
 def _may_be_chance(before: np.ndarray, errors: int, number: int) -> bool:

@@ -87,10 +87,7 @@ class Decisions:
     def lines(self) -> list[str]:
         """What the command prints."""
         lines = []
-        if self.unreadable:
-            name, why = next(iter(self.unreadable.items()))
-            number = many(len(self.unreadable), "unreadable image")
-            lines.append(f"Skipped {number}, first {name}: {why}")
+        lines += unreadable_lines(self.unreadable)
         if self.ignored:
             names = ", ".join(self.ignored[:10]) + ", …" * (len(self.ignored) > 10)
             lines.append(f"Ignored columns that are not features: {names}.")
@@ -125,7 +122,10 @@ def predict(
     """
     options = options or PredictOptions()
     path = None if output is None else check_output(output, run, data=data)
-    decide = find_decision(run, options.threshold) if options.decision else None
+    otherwise = " or --no-decision"
+    decide = (
+        find_decision(run, options.threshold, otherwise=otherwise) if options.decision else None
+    )
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
@@ -168,14 +168,22 @@ def made_by(run: Run, threshold: float | None, *, decision: bool = True) -> dict
     }
 
 
-def find_decision(run: Run, threshold: float | None) -> Decide:
+def unreadable_lines(unreadable: dict[str, str]) -> list[str]:
+    """How many images could not be read, and why the first one could not; none if all could."""
+    if not unreadable:
+        return []
+    name, why = next(iter(unreadable.items()))
+    return [f"Skipped {many(len(unreadable), 'unreadable image')}, first {name}: {why}"]
+
+
+def find_decision(run: Run, threshold: float | None, *, otherwise: str = "") -> Decide:
     """What decides by the score: the threshold if there is one, else the run's guarantee."""
     if threshold is not None:
         return lambda score, _: np.where(score <= threshold, "predict", "defer")
     if run.guarantee is None:
         raise CredalError(
             f"{run.path} has no guarantee, so nothing can be decided. To fix: credalearn certify "
-            f"{run.path} --max-error 0.10; or pass --threshold or --no-decision."
+            f"{run.path} --max-error 0.10; or pass --threshold{otherwise}."
         )
     return run.guarantee.decide
 
