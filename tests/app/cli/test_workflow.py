@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from annotation_exports import studio_task
 from credalearn.app.run import Run
-from team_files import Done, Team, in_process, make_team, train_arguments
+from team_files import CLASSES, Done, Team, in_process, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]
 Command = Callable[..., Done]
@@ -46,24 +47,10 @@ def new_items(team: Team, number: int = 40) -> Path:
 
 def annotate(tasks: Path, output: Path) -> Path:
     """What Label Studio exports after two people annotated the tasks."""
-    exported = json.loads(tasks.read_text())
-    for number, task in enumerate(exported):
-        task["id"] = number
-        task["annotations"] = [
-            {
-                "completed_by": who,
-                "was_cancelled": False,
-                "result": [
-                    {
-                        "from_name": "label",
-                        "to_name": "item",
-                        "type": "choices",
-                        "value": {"choices": [("cat", "dog", "owl")[(number + who) % 3]]},
-                    }
-                ],
-            }
-            for who in (1, 2)
-        ]
+    exported = [
+        studio_task(number, task["data"], *({"label": CLASSES[(number + k) % 3]} for k in (1, 2)))
+        for number, task in enumerate(json.loads(tasks.read_text()))
+    ]
     output.write_text(json.dumps(exported))
     return output
 
