@@ -25,6 +25,7 @@ from team_files import (
     make_images,
     make_team,
     snapshot,
+    succeed,
     team_data,
     train_arguments,
 )
@@ -54,8 +55,7 @@ def weights(run: Run) -> dict[str, list[float]]:
 
 
 def test_the_command_does_what_python_does(team: Team, tmp_path: Path, capsys: Capture) -> None:
-    done = in_process(capsys, *train_arguments(team, "--group", "patient", "-o", tmp_path / "a"))
-    assert done.code == 0, done.err
+    succeed(capsys, *train_arguments(team, "--group", "patient", "-o", tmp_path / "a"))
     data = team_data(team, group="patient")
     run, made = Run.load(tmp_path / "a"), Run.train(data, tmp_path / "b")
     assert run.facts.sha256 == made.facts.sha256
