@@ -62,6 +62,18 @@ def to_lines(values: list[Any]) -> bytes:
     return "".join(f"{json.dumps(value)}\n" for value in values).encode()
 
 
+def studio_task(number: int, data: dict[str, Any], *answers: dict[str, str], **more: Any) -> Any:
+    """A task of Label Studio, each answer by the next person: labels by question."""
+    given = [
+        {
+            "completed_by": who,
+            "result": [{"from_name": q, "value": {"choices": [x]}} for q, x in answer.items()],
+        }
+        for who, answer in enumerate(answers)
+    ]
+    return {"id": number, "data": data, "annotations": given, **more}
+
+
 def long_csv() -> bytes:
     rows = [[item, who, label] for item, who, label in answers() if label]
     return rows_to_csv(["task", "worker", "label"], rows)

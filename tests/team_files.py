@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,8 @@ import pytest
 from PIL import Image
 
 from credalearn.app.cli import main
+from credalearn.app.dataset import Dataset
+from credalearn.app.readers import read_annotations
 
 CLASSES = ("cat", "dog", "owl")
 PEOPLE = ("ann", "bo", "cy", "dee", "eve")
@@ -67,6 +70,13 @@ def make_team(folder: Path, *, num_items: int = 60, random_state: int = 0) -> Te
     }
     pl.DataFrame(table).write_csv(folder / "features.csv")
     return Team(folder)
+
+
+def team_data(team: Team, **options: Any) -> Dataset:
+    """A team's items; what the options do not name is left out."""
+    drop = tuple(name for name in ("patient", "truth", "part") if name not in options.values())
+    votes = read_annotations(team.votes)
+    return Dataset(votes, features=team.features, **{"drop": drop} | options)
 
 
 def train_arguments(team: Team, *more: str | Path) -> list[str]:

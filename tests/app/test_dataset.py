@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import credalearn as cl
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset
-from team_files import CLASSES, Team, make_images, make_team
+from team_files import CLASSES, Team, make_images, make_team, team_data
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +24,6 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
 def votes_of(*rows: tuple[str, str, str]) -> Annotations:
     table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     return cl.read_annotations(table)
-
-
-def make(team: Team, **options: Any) -> Dataset:
-    used = [options.get(name) for name in ("group", "gold", "split")]
-    drop = tuple(name for name in ("patient", "truth", "part") if name not in used)
-    return Dataset(
-        cl.read_annotations(team.votes), features=team.features, **{"drop": drop} | options
-    )
 
 
 def test_items_are_joined_by_name_in_the_order_of_the_votes(team: Team) -> None:
@@ -45,7 +37,7 @@ def test_items_are_joined_by_name_in_the_order_of_the_votes(team: Team) -> None:
 
 
 def test_tables_have_a_row_per_item(team: Team) -> None:
-    data = make(team, group="patient", gold="truth").split()
+    data = team_data(team, group="patient", gold="truth").split()
     table = data.to_polars()
     assert table.columns[:5] == ["item", "split", "group", "truth", "digest"]
     assert table["truth"].to_list() == pl.read_csv(team.features)["truth"].to_list()
@@ -55,7 +47,7 @@ def test_tables_have_a_row_per_item(team: Team) -> None:
     assert isinstance(frame, pd.DataFrame)
     assert frame["n:cat"].tolist() == data.counts[:, 0].tolist()
     assert data.inspect()[0] == "60 items with features size, weight; 12 groups by patient"
-    assert make(team).to_polars()["split"].null_count() == 60
+    assert team_data(team).to_polars()["split"].null_count() == 60
 
 
 def test_items_without_counterpart_are_refused_or_left_out() -> None:
@@ -120,11 +112,11 @@ def test_gold_labels_are_classes() -> None:
 
 
 def test_the_users_own_split_is_kept(team: Team) -> None:
-    data = make(team, split="part").split()
+    data = team_data(team, split="part").split()
     assert data.part is not None
     assert data.part.tolist() == pl.read_csv(team.features)["part"].to_list()
     with pytest.raises(cl.CredalError, match=r"line 5: 'p0' is in two splits, 'train' and 'cal"):
-        make(team, split="part", group="patient").split()
+        team_data(team, split="part", group="patient").split()
 
 
 @settings(max_examples=20)

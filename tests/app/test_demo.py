@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from credalearn.app.run import Run
-from team_files import in_process
+from team_files import succeed
 
 Capture = pytest.CaptureFixture[str]
 
 
 def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys: Capture) -> None:
-    done = in_process(capsys, "demo", "-o", tmp_path / "d")
-    assert done.code == 0, done.err
+    done = succeed(capsys, "demo", "-o", tmp_path / "d")
     steps = re.split(r"^\$ credalearn ", done.out, flags=re.MULTILINE)[1:]
     assert [step.split()[0] for step in steps] == [
         *("inspect", "train", "certify", "predict", "report")
@@ -28,7 +27,6 @@ def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys
     before = (tmp_path / "d" / "decisions.csv").read_bytes()
     for step in (steps[0], steps[3]):
         command, *printed = step.strip().splitlines()
-        again = in_process(capsys, *command.split())
-        assert again.code == 0, again.err
+        again = succeed(capsys, *command.split())
         assert again.out.splitlines()[: len(printed)] == printed
     assert (tmp_path / "d" / "decisions.csv").read_bytes() == before

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import credalearn as cl
+from annotation_exports import studio_task
 from credalearn.app.run import Run
 from team_files import succeed
 from text_items import messages
@@ -66,9 +67,7 @@ def task(tool: str, row: int, text: str, rude: int) -> list[dict[str, Any]]:
     """What a tool exports of a message."""
     said, name = [tone(who, rude) for who in range(4)], f"m{row}"
     if tool == "label-studio":
-        answers = [[{"from_name": "tone", "value": {"choices": [each]}}] for each in said]
-        given = [{"completed_by": who, "result": each} for who, each in enumerate(answers)]
-        return [{"id": row, "data": {"id": name, "text": text}, "annotations": given}]
+        return [studio_task(row, {"id": name, "text": text}, *({"tone": x} for x in said))]
     if tool == "argilla":
         return [{"id": name, "text": text, "tone.responses": said}]
     if tool == "prodigy":

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from credalearn.app.run import Run
-from team_files import in_process, make_team, train_arguments
+from team_files import in_process, make_team, succeed, train_arguments
 
 Capture = pytest.CaptureFixture[str]
 
@@ -25,13 +25,11 @@ def test_features_of_deferred_items_are_in_a_separate_file(tmp_path: Path, capsy
     assert done.code == 2
     said = f"10 of 60 items have no features in {team.features}: 'x050', 'x051', 'x052' and 7 more."
     assert said in done.err
-    done = in_process(capsys, *given, "--features", more)
-    assert done.code == 0, done.err
+    done = succeed(capsys, *given, "--features", more)
     run = Run.load(team.run)
     assert run.items["item"].to_list() == table["item"].to_list()
     assert run.facts.inputs.later == (str(more),)
-    done = in_process(capsys, *given, "--skip-missing")
-    assert done.code == 0, done.err
+    done = succeed(capsys, *given, "--skip-missing")
     assert "Left out: 10 items without features" in done.out
 
 
@@ -55,8 +53,7 @@ def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
     first.with_columns(patient=in_test).write_csv(team.features)
     named = ("--group", "patient", "--gold", "truth", "--split", "part")
     given = train_arguments(team, "--features", more, "--drop", "text", *named)
-    done = in_process(capsys, *given, "--merge", later)
-    assert done.code == 0, done.err
+    done = succeed(capsys, *given, "--merge", later)
     run = Run.load(team.run)
     split = dict(run.items.select("item", "split").iter_rows())
     assert [split[name] for name in first["item"]] == first["part"].to_list()

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from annotation_exports import studio_task
 from credalearn.app.run import Run
-from team_files import Done, Team, in_process, make_team, train_arguments
+from team_files import CLASSES, Done, Team, in_process, make_team, succeed, train_arguments
 
 Capture = pytest.CaptureFixture[str]
 Command = Callable[..., Done]
@@ -22,14 +23,13 @@ MOST_LINES = 8
 def run(capsys: Capture) -> Command:
     """A command that succeeds, and prints at most eight lines next to a table."""
 
-    def succeed(*arguments: object) -> Done:
-        done = in_process(capsys, *arguments)
-        assert done.code == 0, done.err
+    def checked(*arguments: object) -> Done:
+        done = succeed(capsys, *arguments)
         lines = [line for line in done.out.splitlines() if not re.search(r" {2,}.* %$", line)]
         assert 0 < len(lines) <= MOST_LINES, done.out
         return done
 
-    return succeed
+    return checked
 
 
 def new_items(team: Team, number: int = 40) -> Path:
@@ -46,24 +46,10 @@ def new_items(team: Team, number: int = 40) -> Path:
 
 def annotate(tasks: Path, output: Path) -> Path:
     """What Label Studio exports after two people annotated the tasks."""
-    exported = json.loads(tasks.read_text())
-    for number, task in enumerate(exported):
-        task["id"] = number
-        task["annotations"] = [
-            {
-                "completed_by": who,
-                "was_cancelled": False,
-                "result": [
-                    {
-                        "from_name": "label",
-                        "to_name": "item",
-                        "type": "choices",
-                        "value": {"choices": [("cat", "dog", "owl")[(number + who) % 3]]},
-                    }
-                ],
-            }
-            for who in (1, 2)
-        ]
+    exported = [
+        studio_task(number, task["data"], *({"label": CLASSES[(number + k) % 3]} for k in (1, 2)))
+        for number, task in enumerate(json.loads(tasks.read_text()))
+    ]
     output.write_text(json.dumps(exported))
     return output
 
@@ -143,15 +129,14 @@ def test_a_crowd_benchmark_has_votes_to_train_on_and_gold_to_test_on(
     gold = tmp_path / "gold.csv"
     table.select("item", gold="truth").filter(pl.col("item") >= "x150").write_csv(gold)
     arguments = train_arguments(team)
-    done = in_process(capsys, *arguments, "--drop", "truth", "--gold", gold)
-    assert done.code == 0, done.err
+    done = succeed(capsys, *arguments, "--drop", "truth", "--gold", gold)
     assert "150 items with a gold label and no votes: for calibration and test only" in done.out
     assert "training items, out of fold, by majority" in done.out
     assert "items: 150 train, 75 calibration, 75 test" in done.out
     assert Run.load(team.run).facts.annotations.annotators == 5
     done = in_process(capsys, "certify", team.run, "--max-error", "0.2")
     assert "wrong compared with the gold labels" in done.out, done.err
-    assert in_process(capsys, "report", team.run).code == 0
+    succeed(capsys, "report", team.run)
     page = (team.run / "report.html").read_text()
     assert "of all labels, compared with the gold labels" in page
     assert "compared with the class with the most votes" in page  # the rivals, out of fold
@@ -171,8 +156,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     new, trained = new_items(team), team.run
 
     def facts(*arguments: object) -> dict[str, Any]:
-        done = in_process(capsys, *arguments, "--json")
-        assert done.code == 0, done.err
+        done = succeed(capsys, *arguments, "--json")
         found: dict[str, Any] = json.loads(done.out)
         return found
 

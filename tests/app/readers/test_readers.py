@@ -21,6 +21,7 @@ from annotation_exports import (
     VOTES,
     Write,
     as_counts,
+    studio_task,
     to_lines,
 )
 from credalearn.app.readers import READERS, read_annotations, read_rounds
@@ -241,20 +242,12 @@ def test_bad_input_gets_one_line(write: Write, name: str) -> None:
 
 def test_later_rounds_are_read_as_what_continues_the_first(write: Write) -> None:
     first = write("msg,who,what\n1,ann,cat\n2,ann,dog\n", "first.csv")
-    tasks = [
-        {
-            "id": 1,
-            "data": {"item": "2"},
-            "annotations": [
-                {"completed_by": 7, "result": [{"from_name": "q", "value": {"choices": ["cat"]}}]}
-            ],
-        }
-    ]
+    tasks = [studio_task(1, {"item": "2"}, {"q": "cat"})]
     later = (write("item,annotator,label\n1,bo,cat\n", "b.csv"), write(to_lines(tasks), "c.json"))
     options = RoundOptions(item="msg", annotator="who", label="what", merge=later)
     found = read_rounds(first, options)
     assert found.counts().tolist() == [[2, 0], [1, 1]]
-    assert found.annotators == ("ann", "bo", "7")
+    assert found.annotators == ("ann", "bo", "0")
     assert found.source.later == later
     named = RoundOptions(
         item="msg", annotator="who", label="what", merge=(later[1],), merge_item="id"

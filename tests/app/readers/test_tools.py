@@ -6,23 +6,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from annotation_exports import CLASSES, EXPORTS, Write, as_counts, to_json, to_lines
+from annotation_exports import CLASSES, EXPORTS, Write, as_counts, studio_task, to_json, to_lines
 from credalearn.app.readers import read_annotations
 from credalearn.errors import CredalError
 
 
 def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
-    def result(question: str, label: str) -> dict[str, object]:
-        return {"from_name": question, "value": {"choices": [label]}}
-
     tasks = [
-        {
-            "id": i,
-            "data": {"text": "words"},
-            "annotations": [
-                {"completed_by": 1, "result": [result("tone", "glad"), result("kind", kind)]}
-            ],
-        }
+        studio_task(i, {"text": "words"}, {"tone": "glad", "kind": kind})
         for i, kind in enumerate(["poem", "letter"])
     ]
     path = write(to_json(tasks))
@@ -81,14 +72,7 @@ NESTED = {
         for item, label in (("x", "cat"), ("y", "dog"))
     ],
     "label-studio": [
-        {
-            "id": 3,
-            "data": {"text": "words"},
-            "meta": {"item": item},
-            "annotations": [
-                {"completed_by": 1, "result": [{"from_name": "q", "value": {"choices": [label]}}]}
-            ],
-        }
+        studio_task(3, {"text": "words"}, {"q": label}, meta={"item": item})
         for item, label in (("x", "cat"), ("y", "dog"))
     ],
     "doccano": [
@@ -148,18 +132,15 @@ def test_doccano_names_the_annotator_by_its_file(write: Write) -> None:
         read_annotations(write(spans))
 
 
-def test_ground_truth_before_consolidation(write: Write) -> None:
-    def answer(who: str, label: str) -> dict[str, object]:
-        content = f'{{"image-contains": {{"label": "{label}"}}}}'
-        return {"workerId": who, "annotationData": {"content": content}}
+def worker(who: str, content: str) -> dict[str, object]:
+    """An answer to Ground Truth."""
+    return {"workerId": who, "annotationData": {"content": content}}
 
-    request = [
-        {
-            "datasetObjectId": "0",
-            "dataObject": {"s3Uri": "s3://b/x.jpg"},
-            "annotations": [answer("a", "cat"), answer("b", "dog")],
-        }
-    ]
+
+def test_ground_truth_before_consolidation(write: Write) -> None:
+    said = [f'{{"image-contains": {{"label": "{label}"}}}}' for label in ("cat", "dog")]
+    given = {"annotations": [worker(who, each) for who, each in zip("ab", said, strict=True)]}
+    request = [{"datasetObjectId": "0", "dataObject": {"s3Uri": "s3://b/x.jpg"}, **given}]
     found = as_counts(read_annotations(write(to_json(request))))
     assert found == {("s3://b/x.jpg", "cat"): 1, ("s3://b/x.jpg", "dog"): 1}
 
@@ -204,14 +185,7 @@ def test_argillas_answers_may_begin_after_hundreds_of_records(write: Write) -> N
 
 def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     tasks = [
-        {
-            "id": number,
-            "data": {"text": text},
-            "annotations": [
-                {"completed_by": who, "result": [{"from_name": "q", "value": {"choices": [label]}}]}
-                for who, label in enumerate(labels)
-            ],
-        }
+        studio_task(number, {"text": text}, *({"q": label} for label in labels))
         for number, (text, labels) in enumerate([("Hi", "ab"), ("Hi", "ab"), ("Ho", "")], 11)
     ]
     path = write(to_json(tasks))
@@ -222,10 +196,9 @@ def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
 
 
 def test_ground_truth_keeps_failed_objects_apart(write: Write) -> None:
-    answer = {"workerId": "a", "annotationData": {"content": '{"label": "cat"}'}}
-    other = {"workerId": "b", "annotationData": {"content": '{"label": "dog"}'}}
+    answers = [worker("a", '{"label": "cat"}'), worker("b", '{"label": "dog"}')]
     records = [
-        {"source-ref": "x", "job": {"annotationsFromAllWorkers": [answer, other]}},
+        {"source-ref": "x", "job": {"annotationsFromAllWorkers": answers}},
         {"source-ref": "y", "job-metadata": {"failure-reason": "too large"}},
     ]
     found = read_annotations(write(to_lines(records)))

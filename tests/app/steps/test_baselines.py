@@ -13,7 +13,7 @@ import credalearn as cl
 from credalearn.app.facts import ComparisonFacts
 from credalearn.app.run import Run
 from credalearn.app.steps.baselines import find_leaks
-from team_files import in_process, make_team, train_arguments
+from team_files import in_process, make_team, succeed, train_arguments
 
 Capture = pytest.CaptureFixture[str]
 NAMES = [f"i{number:03d}" for number in range(240)]
@@ -66,8 +66,7 @@ def test_reports_a_model_without_signal(tmp_path: Path, capsys: Capture) -> None
     votes.write_csv(tmp_path / "votes.csv")
     features.write_csv(tmp_path / "items.csv")
     given = ("--features", tmp_path / "items.csv", "-o", tmp_path / "run")
-    done = in_process(capsys, "train", tmp_path / "votes.csv", *given)
-    assert done.code == 0, done.err
+    done = succeed(capsys, "train", tmp_path / "votes.csv", *given)
     warning = "This model is no better than always answering 'dog'"
     assert warning in done.out
     run = Run.load(tmp_path / "run")
@@ -153,8 +152,7 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     table.write_csv(tmp_path / "items.csv")
     table.with_columns(site=pl.lit("west")).write_parquet(tmp_path / "new.parquet")
     given = ("--features", tmp_path / "items.csv", "-o", tmp_path / "run")
-    done = in_process(capsys, "train", tmp_path / "votes.csv", *given)
-    assert done.code == 0, done.err
+    succeed(capsys, "train", tmp_path / "votes.csv", *given)
     run = Run.load(tmp_path / "run")
     assert run.facts.inputs.categories == ("site",)
     encoder = run.load_model()._encoder
@@ -224,5 +222,5 @@ def test_train_warns_of_a_column_made_from_the_labels(tmp_path: Path, capsys: Ca
     assert "Column 'queue no': it alone predicts the class of 100 %" in done.out
     assert "--drop 'queue no'" in done.out
     assert Run.load(team.run).facts.leaks == {"queue no": 1.0}
-    assert in_process(capsys, "report", team.run).code == 0
+    succeed(capsys, "report", team.run)
     assert "it alone predicts the class" in (team.run / "report.html").read_text()

@@ -12,7 +12,7 @@ import credalearn as cl
 from credalearn.app.dataset import Dataset
 from credalearn.app.run import Run
 from opens import count_opens
-from team_files import CLASSES, Team, in_new_process, in_process, make_team
+from team_files import CLASSES, Team, in_new_process, in_process, make_team, succeed
 
 Capture = pytest.CaptureFixture[str]
 
@@ -92,8 +92,7 @@ def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: 
     )
     done = in_process(capsys, *given, "-o", tmp_path / "json", "--json")
     assert json.loads(done.out)["imported"] == "old-scored.csv"
-    done = in_process(capsys, *given, "-o", run)
-    assert done.code == 0, done.err
+    done = succeed(capsys, *given, "-o", run)
     assert "test items by gold." in done.out
     loaded = Run.load(run)
     assert loaded.facts.annotations.annotators is None
@@ -102,7 +101,7 @@ def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: 
     done = in_process(capsys, "certify", run, "--max-error", "0.2")
     assert "wrong compared with the gold labels" in done.out
     assert "Compared with the gold labels" in done.out
-    assert in_process(capsys, "report", run).code == 0
+    succeed(capsys, "report", run)
     page, card = (run / "report.html").read_text(), (run / "MODEL_CARD.md").read_text()
     for text in (page, card):
         assert "probabilities of old-scored.csv" in text

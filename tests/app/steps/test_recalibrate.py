@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,23 +11,14 @@ import credalearn as cl
 from credalearn import CredalError
 from credalearn.app.item_stream import known_items
 from credalearn.app.run import Run
-from team_files import Team, make_images, make_team, snapshot
-
-NOT_FEATURES = ("patient", "truth", "part")
-
-
-def train(team: Team, **options: Any) -> Run:
-    """A run on a team's files, trained quickly."""
-    beside = {options.get("group"), options.get("gold"), options.get("split")}
-    drop = tuple(name for name in NOT_FEATURES if name not in beside)
-    data = cl.Dataset(cl.read_annotations(team.votes), features=team.features, drop=drop, **options)
-    return cl.Run.train(data, team.run)
+from team_files import Team, make_images, make_team, snapshot, team_data
 
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with groups and a guarantee; do not change it."""
-    run = train(make_team(tmp_path_factory.mktemp("old"), num_items=300), group="patient")
+    team = make_team(tmp_path_factory.mktemp("old"), num_items=300)
+    run = cl.Run.train(team_data(team, group="patient"), team.run)
     run.certify(max_error=0.3, method="learn-then-test")
     return run
 

@@ -27,7 +27,7 @@ from credalearn.app.steps.report import report
 from credalearn.conformal import score_strata
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from report_pages import Elements, data_of, page_of, words_of
-from team_files import in_process
+from team_files import succeed
 
 VENDOR = Path(__file__).parents[3] / "src" / "credalearn" / "app" / "report" / "vendor"
 
@@ -285,7 +285,7 @@ def test_no_items_keeps_every_item_out_of_the_page(
     run: Run, page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "page.html"
-    assert in_process(capsys, "report", run.path, "--no-items", "-o", path).code == 0
+    succeed(capsys, "report", run.path, "--no-items", "-o", path)
     text = path.read_text()
     shown = [item for item in run.items["item"] if re.search(rf"\b{re.escape(item)}\b", page)]
     assert shown

@@ -25,6 +25,8 @@ from team_files import (
     make_images,
     make_team,
     snapshot,
+    succeed,
+    team_data,
     train_arguments,
 )
 
@@ -37,15 +39,9 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
     return make_team(tmp_path_factory.mktemp("team"))
 
 
-def make(team: Team, **options: Any) -> Dataset:
-    drop = [name for name in ("patient", "truth", "part") if name not in options.values()]
-    votes = cl.read_annotations(team.votes)
-    return Dataset(votes, features=team.features, drop=tuple(drop), **options)
-
-
 def quick(output: Path, team: Team, **options: Any) -> Run:
     """Train quickly on a team's files."""
-    data = make(team, **{name: options[name] for name in DATA if name in options})
+    data = team_data(team, **{name: options[name] for name in DATA if name in options})
     chosen = {name: value for name, value in options.items() if name not in DATA[:3]}
     return Run.train(data, output, **chosen)
 
@@ -59,9 +55,8 @@ def weights(run: Run) -> dict[str, list[float]]:
 
 
 def test_the_command_does_what_python_does(team: Team, tmp_path: Path, capsys: Capture) -> None:
-    done = in_process(capsys, *train_arguments(team, "--group", "patient", "-o", tmp_path / "a"))
-    assert done.code == 0, done.err
-    data = make(team, group="patient")
+    succeed(capsys, *train_arguments(team, "--group", "patient", "-o", tmp_path / "a"))
+    data = team_data(team, group="patient")
     run, made = Run.load(tmp_path / "a"), Run.train(data, tmp_path / "b")
     assert run.facts.sha256 == made.facts.sha256
     assert run.facts.options == made.facts.options
@@ -216,7 +211,7 @@ def test_every_kind_of_annotation_trains(team: Team, tmp_path: Path, kind: Any) 
 def test_skill_is_learned_from_training_items_only(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = make(team)
+    data = team_data(team)
     seen = []
 
     def posteriors(annotations: object, *, among: np.ndarray) -> np.ndarray:
