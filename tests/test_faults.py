@@ -156,7 +156,7 @@ FAULTS = {
         "train/training.py",
         "math.cos(math.pi * share)",
         "math.cos(share)",
-        "train/test_recipe.py::test_rates_of_the_papers_recipes",
+        "train/test_training.py::test_rates_of_the_papers_recipes",
     ),
     "images are always mirrored": Fault(
         "train/augment.py",

@@ -26,9 +26,9 @@ def percent(share: float | None, *, digits: int = 3, decimals: int | None = None
     return next(text for text in texts if not share < 1 or float(text) < 100) + " %"
 
 
-def number(value: float, *, digits: int = 4) -> str:
-    """A number for people: whole numbers in full, others to so many significant digits."""
-    return f"{int(value):,}" if value == int(value) else f"{value:,.{digits}g}"
+def number(value: float) -> str:
+    """A number for people: whole numbers in full, others to four significant digits."""
+    return f"{int(value):,}" if value == int(value) else f"{value:,.4g}"
 
 
 def visible(text: str) -> str:

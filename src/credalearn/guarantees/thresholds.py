@@ -1,7 +1,7 @@
 """Choosing the threshold above which items are deferred."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import replace
 from numbers import Integral, Real
@@ -15,10 +15,9 @@ from credalearn._ranks import kept_means
 from credalearn.errors import CredalError
 from credalearn.guarantees._sequence import ALONE, Sequence
 from credalearn.guarantees.bounds import interval
-from credalearn.guarantees.guarantee import CertifyMethod, DeferralScore, Guarantee
+from credalearn.guarantees.guarantee import CertifyMethod, DeferralScore, Guarantee, Shortfall
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
-from credalearn.guarantees.shortfall import Shortfall, least
 from credalearn.guarantees.truths import Truth
 
 _FIRM = 20  # the error among fewer kept items is too uncertain to extrapolate
@@ -178,7 +177,7 @@ def _shortfall(
     """What it would take to certify, and what can be certified instead."""
     number = round(sequence.evidence[0].number)
     firm = min(_FIRM / number, 0.5)
-    needed = least(lambda units: (_share_kept(sequence, risk, units) or 0) >= firm, number + 1)
+    needed = _least(lambda units: (_share_kept(sequence, risk, units) or 0) >= firm, number + 1)
     error = coverage = independent = None
     if len(promises) == 1 and not promises[0].costs:
 
@@ -186,13 +185,26 @@ def _shortfall(
             return _share_kept(replace(sequence, rates=(step / _STEPS,)), risk)
 
         first = int(promises[0].limit * _STEPS) + 1
-        step = least(lambda step: share_at(step) is not None, first, _STEPS - 1)
+        step = _least(lambda step: share_at(step) is not None, first, _STEPS - 1)
         if step is not None:
             error, coverage = step / _STEPS, share_at(step)
     by_group = sequence.method == "betting" and number != len(items)
     if by_group:
         independent = _share_kept(Sequence.of(items, promises), risk)
     return Shortfall(needed, error, coverage, by_group, independent)
+
+
+def _least(passes: Callable[[int], bool], start: int, most: int = 10**9) -> int | None:
+    """The least number in start..most that passes, by doubling and halving; None if none does."""
+    low, high = start - 1, start  # low fails, or lies below the start
+    while high > most or not passes(high):
+        if high >= most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
 
 
 def _share_kept(sequence: Sequence, risk: float, units: int | None = None) -> float | None:
