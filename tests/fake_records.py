@@ -28,7 +28,6 @@ def fake_records(
     *,
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
-    members: str = "shared",
 ) -> list[Record]:
     """A record for every method and seed of the setting, with every metric: random, but fixed."""
     records, known = [], ALL_SETTINGS[setting]
@@ -64,7 +63,7 @@ def fake_records(
                 metrics=metrics,
                 curves={"accuracy_rejection": tuple(curve.tolist())},
                 config={
-                    "members": members,
+                    "members": "shared",
                     "member_seeds": [*used],
                     "epochs": known.recipe.epochs,
                 },

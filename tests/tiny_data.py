@@ -41,8 +41,6 @@ def write_tiny_data(folder: Path, *, items: int = 40) -> None:
     for name in ("train", "test"):
         y = rng.integers(0, 100, items)
         write_cifar100(folder, name, tinted(rng, y, 100, 32).reshape(items, 3072), y)
-    names = "\n".join(f"fine_{number}" for number in range(100))
-    write(folder / "cifar-100-binary/fine_label_names.txt", names.encode())
     counts = rng.multinomial(51, np.eye(10) * 0.9 + 0.01, size=(items, 10))[:, 3]
     write(folder / "cifar10h/cifar10h-counts.npy", b"")
     np.save(folder / "cifar10h/cifar10h-counts.npy", counts)

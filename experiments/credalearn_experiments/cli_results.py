@@ -31,7 +31,6 @@ Records = Annotated[
 ]
 Workers = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
 Do = Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")]
-Scores = Annotated[Path, typer.Option(help="CSV file of the scores.")]
 Only = Annotated[str | None, typer.Option(help="Only tables with this in their title.")]
 
 
@@ -118,7 +117,7 @@ def rule(
 
 def state(records: Records = RESULTS) -> None:
     """Print which of the paper's settings have runs, with how many seeds, or why not."""
-    from credalearn_experiments.results.state import read_reasons, state_page
+    from credalearn_experiments.results.published import read_reasons, state_page
 
     _print(state_page(_read(records), read_reasons(records)))
 
@@ -190,21 +189,19 @@ def learners(
     run: Do = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each data set.")] = 10,
     workers: Workers = 1,
-    file: Scores = RESULTS / "learners.csv",
     only: Only = None,
 ) -> None:
     """Compare the default learner with logistic regression and named methods on crowd data."""
     from credalearn_experiments.learners import STUDIES, learners_page
 
     wanted = range(1, seeds + 1) if run else ()
-    _print(learners_page(_scores(STUDIES, file, wanted, workers)), only)
+    _print(learners_page(_scores(STUDIES, "learners.csv", wanted, workers)), only)
 
 
 def set_worth(
     run: Do = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each cell; 1 is left out.")] = 10,
     workers: Workers = 1,
-    file: Scores = RESULTS / "set_worth.csv",
     output: Annotated[Path | None, typer.Option("-o", help="Also draw the figure here.")] = None,
     only: Only = None,
 ) -> None:
@@ -213,7 +210,7 @@ def set_worth(
     from credalearn_experiments.set_worth.page import set_worth_figure, set_worth_page
 
     wanted = range(2, seeds + 2) if run else ()  # the methods were written with seed 1
-    scores = _scores(STUDIES, file, wanted, workers)
+    scores = _scores(STUDIES, "set_worth.csv", wanted, workers)
     if output is not None:
         set_worth_figure(scores, output)
     _print(set_worth_page(scores, _read(RESULTS)), only)
@@ -224,13 +221,12 @@ def guarantees(
         int | None, typer.Option(min=1, help="Measure again, on so many random splits.")
     ] = None,
     workers: Workers = 1,
-    file: Annotated[Path, typer.Option(help="CSV file of the results.")] = RESULTS
-    / "guarantees_on_data.csv",
 ) -> None:
     """Print what is promised, broken and kept on four sets of annotated items."""
     from credalearn_experiments.data import DataFolders
     from credalearn_experiments.guarantees import NAMES, measure, table
 
+    file = RESULTS / "guarantees_on_data.csv"
     if splits is not None:
         import polars as pl
 
@@ -261,15 +257,14 @@ def _read(folder: Path) -> "list[Record]":
     return list(found.records)
 
 
-def _scores(studies: "Studies", file: Path, seeds: "Sequence[int]", workers: int) -> "pl.DataFrame":
-    """The scores in a file, after doing what is missing for these seeds."""
+def _scores(studies: "Studies", name: str, seeds: "Sequence[int]", workers: int) -> "pl.DataFrame":
+    """The scores in a file of our results, after doing what is missing for these seeds."""
     from credalearn_experiments.data import DataFolders
     from credalearn_experiments.studies import read_scores, run_studies
 
+    file = RESULTS / name
     for line in run_studies(studies, file, DataFolders.named(), seeds, workers) if seeds else ():
         print(line, file=sys.stderr, flush=True)
-    if not file.exists():
-        raise CredalError(f"{file} has no scores. To fix: make some with --run.")
     return read_scores(file)
 
 

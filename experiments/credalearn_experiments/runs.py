@@ -46,10 +46,9 @@ class Run:
         base = BASES.get(self.method)
         if base is None:
             return ()
-        return tuple(
-            Run(self.setting, base, seed, limit=self.limit, weights=self.weights)
-            for seed in self._member_seeds
-        )
+        seeds = ALL_SETTINGS.get(self.setting.name, self.setting).seeds
+        members = member_seeds(self.method, self.seed, seeds)
+        return tuple(replace(self, method=base, seed=seed) for seed in members)
 
     @property
     def teachers(self) -> "tuple[Run, ...]":
@@ -102,11 +101,6 @@ class Run:
             asked["members"] = "shared"
             asked["member_seeds"] = shared
         return asked
-
-    @property
-    def _member_seeds(self) -> tuple[int, ...]:
-        known = ALL_SETTINGS.get(self.setting.name, self.setting).seeds
-        return member_seeds(self.method, self.seed, known)
 
 
 def member_seeds(method: str, seed: int, seeds: Sequence[int]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from credalearn_experiments.cli import main
+from tiny_data import write_tiny_data
 
 
 class Answer(NamedTuple):
@@ -33,3 +34,11 @@ def experiments(
         return Answer(int(end.value.code or 0), *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tiny version of every data set."""
+    folder = tmp_path_factory.mktemp("data")
+    write_tiny_data(folder, items=12)
+    return folder

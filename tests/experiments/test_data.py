@@ -22,23 +22,15 @@ from credalearn_experiments.data import (
     load_foreign,
     load_task,
 )
-from credalearn_experiments.data.images import image_files
-from tiny_data import idx, write, write_image, write_tiny_data
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_tiny_data(folder, items=12)
-    return folder
+from tiny_data import idx, write, write_image
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_loads_and_respects_the_limit(
-    name: str, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
-    folders = DataFolders((tiny,))
+    folders = DataFolders((data,))
     whole, few = load_task(name, folders), load_task(name, folders, limit=2)
     assert (whole.name, few.name) == (name, name)
     assert len(few.train_y) == len(few.test_y) == 2
@@ -120,11 +112,11 @@ def test_rejects_a_task_that_does_not_fit_together(parts: dict[str, Any], messag
 
 @pytest.mark.parametrize("size", [32, 20])
 @pytest.mark.parametrize("name", FOREIGN)
-def test_every_foreign_set_loads_at_every_size(name: str, size: int, tiny: Path) -> None:
-    images = load_foreign(name, DataFolders((tiny,)), size=size)
+def test_every_foreign_set_loads_at_every_size(name: str, size: int, data: Path) -> None:
+    images = load_foreign(name, DataFolders((data,)), size=size)
     assert images.shape == (12, 3, size, size)
     assert images.dtype == torch.uint8
-    few = load_foreign(name, DataFolders((tiny,)), size=size, limit=5)
+    few = load_foreign(name, DataFolders((data,)), size=size, limit=5)
     assert torch.equal(few, images[:5])
 
 
@@ -154,8 +146,6 @@ def test_large_folders_are_thinned_in_the_order_of_their_paths(
         write_image(tmp_path / "imagenet/val" / name, np.full((3, 8, 8), 60 * number, np.uint8))
     write(tmp_path / "imagenet/val/._1.png", b"hidden")
     write(tmp_path / "imagenet/val/notes.txt", b"")
-    files = [path.name for path in image_files(tmp_path / "imagenet/val")]
-    assert files == ["10.JPEG", "2.jpg", "1.png", "c.webp"]
     monkeypatch.setattr(foreign, "AT_MOST", 2)
     images = load_foreign("imagenet", DataFolders((tmp_path,)), size=8)
     assert images.float().mean((1, 2, 3)).round().tolist() == [60, 0]

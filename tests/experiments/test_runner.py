@@ -24,17 +24,9 @@ from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.settings.paper import SETTINGS
 from credalearn_experiments.store import Store, read_log, read_predictions
 from fake_records import VOTED, VOTED_METRICS
-from tiny_data import write_tiny_data
 from tiny_runs import command, run_command, start, tiny_context, tiny_plan, wait_until
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    write_tiny_data(folder, items=10)
-    return folder
 
 
 @pytest.fixture(autouse=True)

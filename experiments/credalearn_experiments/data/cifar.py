@@ -36,12 +36,7 @@ def cifar100(folders: DataFolders, limit: int | None = None) -> Task:
         _read_binary(f"cifar-100-binary/{name}.bin", folders, labels=2, num_classes=100, get=get)
         for name in ("train", "test")
     ]
-    file = "cifar-100-binary/fine_label_names.txt"
-    path = folders.find(file, what="the names of CIFAR-100's classes", get=get)
-    with naming(path, "100 names of classes", get=get):
-        classes = tuple(path.read_text(encoding="utf-8").split())
-        if len(set(classes)) != 100:
-            raise CredalError(f"it has {len(set(classes))}")
+    classes = tuple(f"class {number}" for number in range(100))
     return _pooled("cifar100", classes, parts, limit)
 
 

@@ -127,13 +127,13 @@ def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
 
 def read_cifar10s(name: str, folders: DataFolders) -> dict[str, list[Any]]:
     """What a file of CIFAR-10S has for each image, by its number among CIFAR-10's test images."""
-    path = folders.find(
-        f"cifar10s/{name}.json.gz",
-        what="CIFAR-10S",
-        get=f"put {name}.json.gz of CIFAR-10S into cifar10s/ of the data folder",
-    )
-    with gzip.open(path, "rt") as file:
-        found: dict[str, list[Any]] = json.load(file)
+    return _read_json(f"cifar10s/{name}", "CIFAR-10S", folders)
+
+
+def _read_json(name: str, source: str, folders: DataFolders) -> dict[str, Any]:
+    get = f"put {name}.json.gz, a file of {source}, into the data folder"
+    with gzip.open(folders.find(f"{name}.json.gz", what=source, get=get), "rt") as file:
+        found: dict[str, Any] = json.load(file)
     return found
 
 
@@ -217,13 +217,8 @@ def _lewidi(name: str, folders: DataFolders) -> tuple[list[str], np.ndarray, Vot
     texts: list[str] = []
     votes: list[tuple[int, str, int]] = []
     for part in ("train", "dev", "test"):
-        path = folders.find(
-            f"lewidi/{name}_{part}.json.gz",
-            what=f"{name} of LeWiDi 2023",
-            get=f"put {name}_{part}.json.gz of LeWiDi 2023 into lewidi/ of the data folder",
-        )
-        with gzip.open(path, "rt") as file:
-            records = json.load(file).values()
+        source = f"{name} of LeWiDi 2023"
+        records = _read_json(f"lewidi/{name}_{part}", source, folders).values()
         for record in records:
             people = zip(
                 record["annotators"].split(","), record["annotations"].split(","), strict=True

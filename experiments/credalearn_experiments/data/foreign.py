@@ -10,9 +10,10 @@ import numpy as np
 from PIL import Image
 from torch import Tensor
 
+from credalearn.app.images import image_files
 from credalearn.errors import CredalError
 from credalearn_experiments.data.folders import DataFolders, naming
-from credalearn_experiments.data.images import image_files, read_images, resize
+from credalearn_experiments.data.images import read_images, resize
 
 AT_MOST = 10_000  # images of Places365 (36,500) and ImageNet (50,000): as many as CIFAR's test
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.nets.backbones import load_weights, read_weights
-from credalearn_experiments.data.cifar_networks import MobileNetV2, ResNet20, ShuffleNetV2
+from credalearn_experiments.data.cifar_networks import ResNet20, mobilenet_v2, shufflenet_v2
 from credalearn_experiments.data.folders import DataFolders, refuse
 
 _SOURCE = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
@@ -29,11 +29,11 @@ Triple = tuple[float, float, float]
 TEACHERS: dict[str, tuple[Callable[[int], nn.Module], str, str, dict[str, str]]] = {
     "resnet20": (ResNet20, "resnet", "resnet20", {"cifar10": "4118986f", "cifar100": "23dac2f1"}),
     "shufflenetv2": (
-        *(ShuffleNetV2, "shufflenetv2", "shufflenetv2_x0_5"),
+        *(shufflenet_v2, "shufflenetv2", "shufflenetv2_x0_5"),
         {"cifar10": "1308b4e9", "cifar100": "1977720f"},
     ),
     "mobilenetv2": (
-        *(MobileNetV2, "mobilenetv2", "mobilenetv2_x0_5"),
+        *(mobilenet_v2, "mobilenetv2", "mobilenetv2_x0_5"),
         {"cifar10": "ca14ced9", "cifar100": "9f915757"},
     ),
 }

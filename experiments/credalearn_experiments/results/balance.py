@@ -131,15 +131,9 @@ def notes(runs: Runs, setting: str, compared: Balance | None = None) -> list[str
 
 def run_notes(held: Nested) -> list[str]:
     """Which networks ensembles share, and whether the runs are rehearsals."""
-    kinds: dict[str, dict[str, None]] = {}
-    for record in records_in(held):
-        if len(record.config.get("member_seeds", ())) > 1:
-            kind = str(record.config.get("members", "not recorded"))
-            kinds.setdefault(kind, {})[record.method] = None
-    lines = [
-        f"Members of {enumerated(list(methods))} are {kind}{_SHARED if kind == 'shared' else ''}."
-        for kind, methods in kinds.items()
-    ]
+    several = (r.method for r in records_in(held) if len(r.config.get("member_seeds", ())) > 1)
+    methods = list(dict.fromkeys(several))
+    lines = [f"Members of {enumerated(methods)} are shared{_SHARED}."] if methods else []
     return [*lines, *(f"{line}." for line in rehearsal(held))]
 
 

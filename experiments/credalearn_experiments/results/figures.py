@@ -136,12 +136,29 @@ def _save(
     *,
     scale: float,
 ) -> None:
-    """Panels next to each other; ``rows`` are the names of the methods, as they are printed."""
+    """Panels with one row per method: a marker and ± one standard deviation per score.
+
+    ``rows`` are the names of the methods, as they are printed.
+    """
+    methods = list(rows)
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, (name, points) in zip(grid, panels.items(), strict=True):
-            draw_points(axes, points, list(rows), scale=scale)
+            for place, (score, by_method) in enumerate(points.items()):
+                shown = {methods.index(method): x for method, x in by_method.items()}
+                height = _APART * (place - (len(points) - 1) / 2)
+                marker, color, label = _LOOKS[score]
+                axes.errorbar(
+                    [scale * mean for mean, _ in shown.values()],
+                    [row + height for row in shown],
+                    xerr=[scale * (std or 0) for _, std in shown.values()],
+                    fmt=marker,
+                    color=color,
+                    markerfacecolor=color if score == OWN else "white",
+                    elinewidth=1,
+                    label=label,
+                )
             axes.set_xlabel(name)
         grid[0].set_yticks(range(len(rows)), rows.values())
         grid[0].invert_yaxis()
@@ -149,26 +166,6 @@ def _save(
 
     width = max(6.2, 2.2 + 2.8 * len(panels))  # the legend needs 6
     save_figure(draw, path, width=width, height=1.5 + 0.33 * len(rows))
-
-
-def draw_points(
-    axes: Axes, points: Mapping[str, Points], methods: Sequence[str], *, scale: float
-) -> None:
-    """One row per method, with a marker and a line of ± one standard deviation per score."""
-    for place, (score, by_method) in enumerate(points.items()):
-        rows = [method for method in methods if method in by_method]
-        height = _APART * (place - (len(points) - 1) / 2)
-        marker, color, label = _LOOKS[score]
-        axes.errorbar(
-            [scale * by_method[method][0] for method in rows],
-            [methods.index(method) + height for method in rows],
-            xerr=[scale * (by_method[method][1] or 0) for method in rows],
-            fmt=marker,
-            color=color,
-            markerfacecolor=color if score == OWN else "white",
-            elinewidth=1,
-            label=label,
-        )
 
 
 FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {

@@ -111,15 +111,21 @@ def _by_deferral(title: str, runs: Runs, setting: str, asked: Sequence[str] | No
     columns = []
     for score in DEFERRED_BY:
         found = compared(deferred_by(runs, score), setting, asked=asked)
-        if found is None:
-            continue
-        quality, tested = Column(f"BQS, {score}"), Column(f"BQS-ST, {score}")
-        for method in found.quality:
-            row, net = rows.setdefault(method, {}), found.significance[method].score
-            row[quality.name] = found.mean_and_std(method)
-            row[tested.name] = None if net is None else (net, None)
-        columns += [quality, *([tested] if found.tested else [])]
+        if found is not None:
+            more, cells = _balanced(found, f", {score}")
+            columns += more
+            rows |= {method: rows.get(method, {}) | each for method, each in cells.items()}
     return Table(title, columns, rows)
+
+
+def _balanced(found: Balance, suffix: str) -> tuple[list[Column], dict[str, dict[str, Value]]]:
+    """Columns of both balanced scores, and their values by method."""
+    quality, tested = Column(f"BQS{suffix}"), Column(f"BQS-ST{suffix}")
+    cells: dict[str, dict[str, Value]] = {}
+    for method, place in found.significance.items():
+        score = None if place.score is None else (place.score, None)
+        cells[method] = {quality.name: found.mean_and_std(method), tested.name: score}
+    return [quality, *([tested] if found.tested else [])], cells
 
 
 def method_table(title: str, runs: Runs, columns: Mapping[str, Column]) -> Table:
@@ -143,15 +149,10 @@ def _balanced_table(
         return table
     same = {len(by_seed) for by_seed in runs.values()} == {len(found.seeds)}
     few = "" if same else f", {seeds(len(found.seeds))}"
-    quality, tested = Column(f"BQS{suffix}{few}"), Column(f"BQS-ST{suffix}{few}")
-    rows = {name: dict(row) for name, row in table.rows.items()}
-    for row, method in zip(rows.values(), runs, strict=True):
-        if method in found.quality:
-            score = found.significance[method].score
-            row[quality.name] = found.mean_and_std(method)
-            row[tested.name] = None if score is None else (score, None)
-    columns = [*table.columns, quality, *([tested] if found.tested else [])]
-    return Table(title, columns, rows, corner=table.corner)
+    more, cells = _balanced(found, f"{suffix}{few}")
+    named = zip(runs, table.rows.items(), strict=True)
+    rows = {name: {**row, **cells.get(method, {})} for method, (name, row) in named}
+    return Table(title, [*table.columns, *more], rows, corner=table.corner)
 
 
 def _key(name: str) -> str:

@@ -61,23 +61,24 @@ class Family:
     @property
     def settings(self) -> tuple[Setting, ...]:
         """One for each number of votes and rule, all rules of one number together."""
-        return tuple(self._setting(number, rule) for number in self.numbers for rule in self.rules)
+        return tuple(
+            Setting(
+                name=self.setting_name(number, rule),
+                task=self.task,
+                labels=Votes(number, rule),
+                backbone=self.backbone,
+                augment=self.backbone != "mlp",
+                recipe=self.recipe,
+                methods=methods,
+                seeds=self.seeds,
+            )
+            for number in self.numbers
+            for rule, methods in self.rules.items()
+        )
 
     def setting_name(self, number: int | None, rule: str) -> str:
         """Name of one of them, such as ``cifar10h-votes-all-idm``."""
         return f"{self.name}-{in_words(number)}-{rule}"
-
-    def _setting(self, number: int | None, rule: VoteRule) -> Setting:
-        return Setting(
-            name=self.setting_name(number, rule),
-            task=self.task,
-            labels=Votes(number, rule),
-            backbone=self.backbone,
-            augment=self.backbone != "mlp",
-            recipe=self.recipe,
-            methods=self.rules[rule],
-            seeds=self.seeds,
-        )
 
 
 def in_words(number: int | None) -> str:
@@ -93,7 +94,8 @@ _VOTES = Family(
     recipe=_IMAGES,
     seeds=THREE_SEEDS,
 )
-_FEATURE_VOTES = Family(
+_FEATURE_VOTES = replace(
+    _VOTES,
     name="cifar10h-features-votes",
     task="cifar10h-features",
     rules=_ON_FEATURES,

@@ -1,6 +1,7 @@
 """The paper's figures, and ours compared with them."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,11 @@ from credalearn_experiments.results.published import (
     compare,
     comparison_page,
     published,
+    read_reasons,
+    state_page,
 )
 from credalearn_experiments.results.seeds import runs_of
-from credalearn_experiments.results.table import page
+from credalearn_experiments.results.table import Table, page
 from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS, SEVEN
 from fake_records import fake_records
 
@@ -129,3 +132,36 @@ def test_the_page_has_every_figure() -> None:
     assert "- 2 seeds of every method.\n" in shown
     cells = [x for line in shown.splitlines() if line.startswith("| ") for x in line.split(" | ")]
     assert sum("(" in cell for cell in cells) == len(rows)
+
+
+def rows_of(records: list[Record], reasons: dict[str, str]) -> dict[str, list[object]]:
+    table = state_page(records, reasons)[0]
+    assert isinstance(table, Table)
+    return {name: list(row.values()) for name, row in table.rows.items()}
+
+
+def test_the_first_pattern_gives_the_reason_and_complete_settings_need_none() -> None:
+    records = fake_records("micebone") + fake_records("cifar10-smooth-0.1", methods=["pocc"])
+    rows = rows_of(records, {"cifar100-*": "no data", "*": "time"})
+    assert rows["micebone"] == ["10: the paper's 5", None, None, "47 of 47"]
+    assert rows["cifar10n"] == [None, "all", "time", None]
+    assert rows["cifar100-smooth-0.1"] == [None, "all", "no data", "0 of 93"]
+    seeds, missing, why, _ = rows["cifar10-smooth-0.1"]
+    assert (seeds, why) == ("10: pocc", "time")
+    assert missing == "edl, laplace-bridge, decalibration, dappr, mc-dropout, deep-ensemble"
+
+
+def test_seeds_and_foreign_images_are_missing() -> None:
+    records = fake_records(seeds=(1, 2), methods=("pocc", "softmax"))
+    for record in records:
+        record.metrics.pop("auroc_svhn")  # type: ignore[attr-defined]
+    seeds, missing, _, _ = rows_of(records, {})["cifar10h"]
+    assert seeds == "2: pocc, softmax"
+    assert str(missing).endswith("pocc-ensemble, 8 seeds, foreign images of svhn")
+
+
+def test_reasons_are_read_from_the_folder_of_records(tmp_path: Path) -> None:
+    assert read_reasons(tmp_path) == {}
+    path = tmp_path / "not-run.csv"
+    path.write_text('setting,reason\na-*,"no data, no time"\n*,time\n', encoding="utf-8")
+    assert read_reasons(tmp_path) == {"a-*": "no data, no time", "*": "time"}
