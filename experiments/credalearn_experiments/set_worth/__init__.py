@@ -14,5 +14,4 @@ STUDIES: Studies = {
     "few votes": (widths.few_votes_scores, widths.CALIBRATIONS),
     "images": (images.image_scores, images.IMAGE_CELLS),
     "from scratch": (images.scratch_scores, images.IMAGE_CELLS),
-    "statements on images": (images.stated_image_scores, images.STATED_CELLS),
 }

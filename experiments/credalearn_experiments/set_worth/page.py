@@ -90,7 +90,6 @@ def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str |
     for study, learners, pairs in (
         ("images", images.IMAGE_LEARNERS, _IMAGE_PAIRS),
         ("from scratch", images.SCRATCH, _SCRATCH_PAIRS),
-        ("statements on images", images.STATED_IMAGES, statements.PAIRS),
     ):
         yield study, study.capitalize(), METRICS, learners, None
         yield study, f"{study.capitalize()}: paired differences", METRICS, pairs, None

@@ -4,7 +4,6 @@ Shapes: N items, K classes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,20 +40,10 @@ PAIRS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draw:
-    """Some images with what some people stated, and the other images to judge by."""
-
-    labels: dict[str, cl.CredalSet]
-    train: np.ndarray  # numbers of the images of the labels
-    test: np.ndarray
-    votes: Tensor  # people's shares on the test images, shape (N, K)
-    right: Tensor  # the class of most votes, shape (N,)
-
-
-def draw_statements(cell: str, seed: int, folders: DataFolders, judged: np.ndarray) -> Draw:
-    """The labels of one draw of images and people, judged by the votes (10000, 10) on others."""
+def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """Every label and method on one draw of images and people."""
     num_people, num_images = CELLS[cell]
+    X, judged = voted_features(folders)
     stated = read_cifar10s("human_soft_labels_data", folders)
     authors = read_cifar10s("cifar10s_t2clamp_redist10", folders)
     names, images = list(stated), np.array([int(name) for name in stated])
@@ -69,21 +58,14 @@ def draw_statements(cell: str, seed: int, folders: DataFolders, judged: np.ndarr
         "soft": cl.relax(np.stack([np.array(authors[name])[rows].mean(0) for name, rows in drawn])),
         "stated": stated_sets(people),
     }
-    test = np.setdiff1d(np.arange(len(judged)), images)
+    test = np.setdiff1d(np.arange(len(X)), images)
     votes = torch.from_numpy(judged[test] / judged[test].sum(1, keepdims=True))
     right = torch.from_numpy(judged[test].argmax(1))
-    return Draw(labels, images[chosen], test, votes, right)
-
-
-def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
-    """Every label and method on one draw, on features."""
-    X, judged = voted_features(folders)
-    draw = draw_statements(cell, seed, folders, judged)
-    train, new = X[draw.train], torch.from_numpy(X[draw.test])
-    heads = {name: _heads(train, sets, new, seed) for name, sets in draw.labels.items()}
+    train, new = X[images[chosen]], torch.from_numpy(X[test])
+    heads = {name: _heads(train, sets, new, seed) for name, sets in labels.items()}
     for learner, (name, own) in STATED.items():
         probs = heads[name][:, own].mean(1)
-        yield from scores_of(learner, probs, draw.right, draw.votes)
+        yield from scores_of(learner, probs, right, votes)
 
 
 def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:
