@@ -13,7 +13,7 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 import polars as pl
 
-from credalearn._formats import shown
+from credalearn._formats import many, shown
 from credalearn.errors import CredalError
 
 BLOCK = 1 << 22  # bytes at a time, some 25,000 rows of 20 features
@@ -193,8 +193,8 @@ class CsvFile:
             if number and "".join(row).strip():
                 if len(row) > len(self._names):
                     raise CredalError(
-                        f"{self.path}, line {begin}: {len(row)} values for {len(self._names)} "
-                        "columns. To fix: put quotation marks around values that contain "
+                        f"{self.path}, line {begin}: {len(row)} values for "
+                        f"{many(len(self._names), 'column')}. To fix: put quotation marks around values that contain "
                         f"{self._delimiter!r}."
                     )
                 yield begin, row

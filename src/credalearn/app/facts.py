@@ -157,7 +157,7 @@ class ComparisonFacts:
         return (
             f"This model is {'no' if gain <= 0 else 'not reliably'} {than}: accuracy "
             f"{own} against {other}. The inputs may contain little information about the classes. "
-            "To fix: add better features or more items."
+            "To fix: add inputs that say more, or more items."
         )
 
 

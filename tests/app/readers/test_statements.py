@@ -16,6 +16,7 @@ from credalearn.app.report.held_out import HeldOut
 from credalearn.app.run import Run
 from credalearn.app.steps.inspect import inspect
 from credalearn.app.steps.report import label_risk
+from credalearn.app.steps.rules import compare_rules
 from credalearn.errors import CredalError
 
 
@@ -30,6 +31,8 @@ def test_statements_are_votes_for_the_top_class_and_labels_as_stated(write: Writ
     assert labels.lower.flatten().tolist() == pytest.approx(np.ravel(np.array(lower)))
     assert labels.upper.flatten().tolist() == pytest.approx(np.ravel(np.array(upper)))
     assert inspect(found).notes[0].endswith("3 statements: above 100 % 1 (scaled to 100)")
+    with pytest.raises(CredalError, match="statements, which are labels already"):
+        compare_rules(found)
 
 
 def test_people_of_two_rounds_are_merged_and_plain_votes_refused(write: Write) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from credalearn._checks import folded, nearest
-from credalearn._formats import listed, shown
+from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
 from credalearn.app.annotations.table import STATED, Annotations, Origin
 from credalearn.app.readers._content import Raw
@@ -97,7 +97,7 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if count)
         number = frame.height + sum(raw.left_out.values())
         raw.source.refuse(
-            f"no vote is left of {number:,} answers ({reasons or 'there are none'})",
+            f"no vote is left of {many(number, 'answer')} ({reasons or 'there are none'})",
             fix="export answered tasks, or pass --label COLUMN",
         )
     weighted = "weight" in frame.columns

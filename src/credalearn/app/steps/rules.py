@@ -101,6 +101,11 @@ def compare_rules(
 ) -> RuleComparison:
     """Build labels from half of the votes by every rule, and test them on the others."""
     path = annotations.source.path
+    if annotations.contains == "statements":
+        raise CredalError(
+            f"{path} contains statements, which are labels already: no rule makes them. To fix: "
+            "leave out --rules."
+        )
     check_unweighted(annotations, "the test on held-out votes counts people")
     counts = vote_counts(annotations)
     if counts.sum(1).max() < 2:
