@@ -194,8 +194,8 @@ class CsvFile:
                 if len(row) > len(self._names):
                     raise CredalError(
                         f"{self.path}, line {begin}: {len(row)} values for "
-                        f"{many(len(self._names), 'column')}. To fix: put quotation marks around values that contain "
-                        f"{self._delimiter!r}."
+                        f"{many(len(self._names), 'column')}. To fix: put quotation marks "
+                        f"around values that contain {self._delimiter!r}."
                     )
                 yield begin, row
             begin = end + 1
