@@ -333,11 +333,11 @@ def _too_few(found: Guarantee) -> CredalError:
     if short.groups:
         having += f" of {many(found.num_groups or 0, 'group')} ({found.group})"
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
-    fixes = [f"annotate {more} and recalibrate"] if short.items_needed else []
+    fixes = [f"annotate {more} and recalibrate" if short.items_needed else "train a better model"]
     fixes += (
         ["ask for more error, at less confidence, with --again"] if short.reachable_error else []
     )
     return CredalError(
         f"{what}{sure} cannot be certified with {having}; no guarantee was changed. {short} To "
-        f"fix: {', or '.join(fixes) or 'train a better model'}."
+        f"fix: {', or '.join(fixes)}."
     )
