@@ -140,7 +140,7 @@ def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
 
 def test_decisions_name_their_run_and_its_guarantee(run: Run) -> None:
     assert run.guarantee is not None
-    sentence = f"Guarantee of {run.path}: {run.guarantee.sentence()}"
+    sentence = f"Decided by the rule of {run.path}: {run.guarantee.sentence()}"
     for options, wanted in (({}, True), ({"threshold": 0.5}, False), ({"decision": False}, False)):
         found = run.predict(table(), **options)
         assert (sentence in found.lines) == wanted

@@ -93,8 +93,10 @@ def _accuracy_by_group(tested: pl.DataFrame, fresh: pl.DataFrame, facts: dict[st
         for table in (tested, fresh)
     ]
     test = f"Welch's test on {len(errors[0]):,} and {many(len(errors[1]), 'new group')}, level 5 %"
-    known = min(map(len, errors)) > 1
-    chance = not known or not ttest_ind(*errors, equal_var=False).pvalue <= _LEVEL  # not of NaN
+    chance = True
+    if min(map(len, errors)) > 1:
+        p_value = ttest_ind(*errors, equal_var=False).pvalue
+        chance = not p_value <= _LEVEL  # NaN where no group differs from another
     facts["accuracy_dropped"] = bool(not chance and errors[1].mean() > errors[0].mean())
     if chance:
         return f"The difference may be chance ({test})."

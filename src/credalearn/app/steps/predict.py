@@ -105,7 +105,9 @@ class Decisions:
                 "about new items only."
             )
         if self.made_by["guarantee"]:
-            lines.append(f"Guarantee of {self.made_by['run']}: {self.made_by['guarantee']}")
+            lines.append(
+                f"Decided by the rule of {self.made_by['run']}: {self.made_by['guarantee']}"
+            )
         return lines if self.output is None else [*lines, f"Wrote {self.output}."]
 
 
@@ -122,10 +124,9 @@ def predict(
     """
     options = options or PredictOptions()
     path = None if output is None else check_output(output, run, data=data)
-    otherwise = " or --no-decision"
-    decide = (
-        find_decision(run, options.threshold, otherwise=otherwise) if options.decision else None
-    )
+    decide: Decide | None = None
+    if options.decision:
+        decide = find_decision(run, options.threshold, otherwise=" or --no-decision")
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
