@@ -5,7 +5,7 @@ V held-out items with votes, K classes.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,7 @@ from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
 from credalearn_experiments.data import Task
 from credalearn_experiments.data.cifar import split_in_two
+from credalearn_experiments.guaranteed_sets import GuaranteedSets
 from credalearn_experiments.records import CURVE_POINTS
 from credalearn_experiments.runs import Run
 
@@ -63,7 +64,8 @@ def measure(
     metrics = evaluate(run.method, test, y, strange, training)
     tensors = {"y": task.test_y}
     parts = {"test": test, **strange}
-    if task.voted_inputs is not None and task.voted_counts is not None:
+    member = run.left_out is not None or run.seed not in run.setting.seeds  # serves others alone
+    if task.voted_inputs is not None and task.voted_counts is not None and not member:
         same = task.voted_inputs is task.test_inputs
         parts["voted"] = test if same else predict(task.voted_inputs)
         tensors["voted_counts"] = task.voted_counts
@@ -167,10 +169,14 @@ def evaluate_voted(
     ``set_coverage_90``, …      coverage of the vote shares by sets widened to cover 90 or 95 %
     ``set_width_90``, …         their mean class-wise width
     ``set_width_90_plain``      the same, all items widened alike
+    ``set_width_90_formula``    of rivals, ``probs`` ± f·√(p(1 − p)), widened alike
+    ``set_width_90_stretched``  of the predicted sets stretched around ``probs`` by f, widened alike
+    ``set_width_90_scaled``     of the predicted sets, widened by the best of three scales
     ==========================  ================================================================
 
     Sets are widened on half of the voted items (split conformal) and measured on the other half:
-    means over 20 random halves, the same for all methods. "Consistent" is
+    means over 20 random halves, the same for all methods. A third of the first half chooses f and
+    the best scale (:class:`.guaranteed_sets.GuaranteedSets`). "Consistent" is
     :func:`credalearn.theory.consistent` at 5 %.
     """
     shares = counts.double() / counts.sum(1, keepdim=True)
@@ -212,7 +218,17 @@ def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
             found[f"set_width_{coverage}"].append(_width(rest.conformalize(inflation)))
         plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
         found[f"set_width_{COVERAGES[0]}_plain"].append(_width(rest.conformalize(plain)))
+        order = np.concatenate([np.flatnonzero(half), np.flatnonzero(~half)])
+        for kind, metric, value in _rivals(voted, GuaranteedSets.split(counts, order, half.sum())):
+            found[f"set_{metric}_{COVERAGES[0]}_{kind}"].append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def _rivals(voted: CredalPredictions, sets: GuaranteedSets) -> Iterator[tuple[str, str, float]]:
+    contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
+    if (voted.upper > voted.lower).any():
+        contenders["stretched"] = sets.wide_hull(voted)
+    return sets.scores(contenders, scaled=["scaled"])
 
 
 def _width(predictions: CredalPredictions) -> float:

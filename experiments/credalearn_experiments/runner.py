@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +13,8 @@ from torch import Tensor
 from credalearn._folds import Rows
 from credalearn._method_training import said, teaching_folds, widened
 from credalearn.errors import CredalError, TrainingError
+from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Model
-from credalearn.methods.taught import taught_labels
 from credalearn.nets import Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
@@ -42,8 +42,6 @@ from credalearn_experiments.store import MODEL, PREDICTIONS, EpochLog, Store, se
 # Training items of models side by side from which on torch.compile pays: it makes an H200 a sixth
 # faster than about 58,000 items per second, after 40 seconds the first time on a machine.
 _WORTH_COMPILING = 5_000_000
-
-Teach = Callable[[Tensor], CredalSet]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +171,7 @@ class Runner:
 
     def _training(self, run: Run, *, together: int) -> Training:
         """What one run trains, one of ``together`` at a time."""
-        inputs, labels, teach = self._lesson(run)
+        inputs, labels, teachers = self._lesson(run)
         method, recipe = METHODS[run.method], replace(run.setting.recipe, random_state=run.seed)
         execution: Execution = "eager"
         if self.device.type == "cuda" and world_size() == 1:
@@ -189,7 +187,7 @@ class Runner:
             recipe=recipe,
             augment=crop_and_flip if run.setting.augment and inputs.ndim == 4 else None,
             mix=AUGMENTS[run.setting.mix][1],
-            teach=teach,
+            teachers=teachers,
             checkpoint=self.store.checkpoint(run),
             execution=execution,
         )
@@ -200,23 +198,19 @@ class Runner:
             self.store.restart(run)
         return training
 
-    def _lesson(self, run: Run) -> tuple[Tensor, CredalSet, Teach | None]:
-        """Inputs, their labels, and labels of augmented and mixed ones where teachers give them."""
+    def _lesson(self, run: Run) -> tuple[Tensor, CredalSet, tuple[Network, ...]]:
+        """Inputs, their labels, and the teachers of augmented and mixed inputs."""
         inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run)
         if run.left_out is not None:
             folds = self._folds(run, run.seed - run.left_out)
             rows = torch.from_numpy(folds != run.left_out).nonzero()[:, 0].to(self.device)
-            return inputs[rows], labels[rows], None
+            return inputs[rows], labels[rows], ()
         if not run.teachers:
-            return inputs, labels, None
-        teachers = self._teachers(run)
-
-        def teach(items: Tensor) -> CredalSet:
-            return taught_labels(said(teachers, items)).to(self.device)
-
-        setting = run.setting
+            return inputs, labels, ()
+        teachers, setting = self._teachers(run), run.setting
+        taught = taught_labels(said(teachers, inputs)).to(self.device)
         changed = setting.mix != "none" or (setting.augment and inputs.ndim == 4)
-        return inputs, teach(inputs), teach if changed else None
+        return inputs, taught, tuple(each.members[0] for each in teachers) if changed else ()
 
     def _folds(self, run: Run, random_state: int) -> Rows:
         return teaching_folds(self.labels(run).to("cpu"), None, random_state=random_state)

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from credalearn._folds import Rows, make_folds
 from credalearn._targets import truth_of
 from credalearn.errors import CredalError, TrainingError
+from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Method, Model
 from credalearn.methods.softmax import ENSEMBLE_SIZE
-from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
+from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched
 from credalearn.nets import Backbone, Network, build_network
 from credalearn.sets import CredalSet
 from credalearn.train import AUGMENTS, Progress, Recipe, Training, seeded, train
@@ -100,8 +101,8 @@ class MethodTraining:
             teachers.append(teacher.fit(inputs[rows], labels[rows])[0])
         training = self._training(0, inputs, taught_labels(probs := said(teachers, inputs)))
         if self.augment != "none":
-            teach = lambda new: taught_labels(said(teachers, new)).to(self.device)  # noqa: E731
-            training = replace(training, teach=teach)
+            networks = tuple(each.members[0] for each in teachers)
+            training = replace(training, teachers=networks)
         losses = self._run(training, 0)
         student = Model(method, (training.network,), stretch(1.0), state)
         return widened(student, inputs, labels, probs, folds), losses

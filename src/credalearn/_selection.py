@@ -20,8 +20,9 @@ from torch import Tensor
 from credalearn._folds import Items, Rows, make_folds, out_of_fold, rows_outside
 from credalearn._method_training import MethodTraining
 from credalearn._temperature import fit_temperature, temper
+from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Method, Model, Outputs
-from credalearn.methods.taught import as_wide_as, narrowest, taught_labels
+from credalearn.methods.taught import as_wide_as, narrowest
 from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.train import Recipe

@@ -14,6 +14,7 @@ from torch.testing import assert_close
 import credalearn as cl
 from clouds import classifier, clouds
 from credalearn import _method_training
+from credalearn.labels.soft import taught_labels
 from credalearn.methods.base import Outputs
 from credalearn.methods.taught import (
     as_wide_as,
@@ -22,10 +23,8 @@ from credalearn.methods.taught import (
     narrowest,
     stretch,
     stretched,
-    taught_labels,
 )
 from credalearn.nets import Network
-from credalearn.sets import Intervals
 from credalearn.train import Recipe, Training, train
 from credalearn.train.linear import LinearProblem, log_odds, soft_target
 from random_sets import distributions
@@ -149,33 +148,39 @@ def test_cross_fitted_teachers_leave_items_out(monkeypatch: pytest.MonkeyPatch) 
         assert sum(together.isdisjoint(own) for own in rows[:5]) == 1
 
 
-def test_augmented_inputs_get_labels_of_their_own(generator: torch.Generator) -> None:
+def test_teachers_label_augmented_inputs(generator: torch.Generator) -> None:
     inputs = torch.randn(12, 2, generator=generator)
     shown: list[Tensor] = []
     learned: list[Tensor] = []
 
-    def teach(items: Tensor) -> Intervals:
-        shown.append(items)
-        return taught_labels(torch.stack([items.softmax(1), (2 * items).softmax(1)], 1))
+    class Shown(nn.Module):
+        def forward(self, items: Tensor) -> Tensor:
+            shown.append(items)
+            return items
+
+    def network(backbone: nn.Module, num_heads: int) -> Network:
+        return Network(backbone, num_features=2, num_heads=num_heads, num_classes=2)
 
     def loss(logits: Tensor, labels: cl.CredalSet, epoch: int | Tensor) -> Tensor:
         learned.append(labels.lower)
         return bounds_loss(logits, labels, epoch)
 
+    teachers = (network(Shown(), 1), network(nn.Identity(), 1))
     training = Training(
-        network=Network(nn.Identity(), num_features=2, num_heads=3, num_classes=2),
+        network=network(nn.Identity(), 3),
         inputs=inputs,
         labels=taught_labels(torch.full((12, 1, 2), 0.5)),
         loss=loss,
         recipe=Recipe(epochs=2, batch_size=12),
         augment=lambda items, _: items + 1,
-        teach=teach,
+        teachers=teachers,
     )
     train([training])
     assert len(shown) == 2
     for items, lower in list(zip(shown, learned, strict=True)):
         assert_close(items.sort(0).values, (inputs + 1).sort(0).values)
-        assert_close(lower, teach(items).lower)
+        said = torch.cat([each(items).softmax(2) for each in teachers], 1)
+        assert_close(lower, taught_labels(said).lower)
 
 
 def test_images_are_taught_with_augmentation() -> None:

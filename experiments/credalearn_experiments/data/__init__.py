@@ -13,8 +13,10 @@ from credalearn_experiments.data.cifar import cifar10, cifar100
 from credalearn_experiments.data.cifar_people import (
     cifar10h,
     cifar10h_features,
+    cifar10h_new_votes,
     cifar10h_voted,
     cifar10n,
+    cifar10n_most,
     cifar10n_voted,
 )
 from credalearn_experiments.data.dcic import micebone, treeversity
@@ -37,8 +39,10 @@ TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
     "treeversity": treeversity,
     "cifar10h-voted": cifar10h_voted,
     "cifar10h-features": cifar10h_features,
+    "cifar10h-new-votes": cifar10h_new_votes,
     "cifar10n": cifar10n,
     "cifar10n-voted": cifar10n_voted,
+    "cifar10n-most": cifar10n_most,
     "lidc": lidc,
 }
 """Loaders of tasks: given the folders and the maximum number of items per part."""

@@ -52,6 +52,14 @@ def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
     return _task("cifar10h-voted", learned, _test(folders, limit), held_out)
 
 
+def cifar10h_new_votes(folders: DataFolders, limit: int | None = None) -> Task:
+    """As ``cifar10h``, with the votes of three other people, CIFAR-10N's, on its test images."""
+    images, _, counts = read_cifar10h(folders)
+    test, votes = _test(folders, limit), cifar10n_votes(folders)[-len(images) :][:limit]
+    learned = (images[:limit], counts[:limit])
+    return _task("cifar10h-new-votes", learned, test, (test[0], votes))
+
+
 def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
     """CIFAR-10N's three votes per image, compared with CIFAR-10H's 51.
 
@@ -75,6 +83,14 @@ def cifar10n_voted(folders: DataFolders, limit: int | None = None) -> Task:
     held_out = votes[4 * len(train) :][:limit]
     learned = (train[:limit], votes[: len(train)][:limit])
     return _task("cifar10n-voted", learned, (images, y), (images, held_out))
+
+
+def cifar10n_most(folders: DataFolders, limit: int | None = None) -> Task:
+    """CIFAR-10N's three votes on the other 40,000 training images. Test: ``data_batch_5``."""
+    batches = [read_cifar10(f"data_batch_{number}", folders)[0] for number in range(1, 5)]
+    images = torch.cat(batches)[:limit]
+    learned = (images, cifar10n_votes(folders)[: len(images)])
+    return _task("cifar10n-most", learned, _test(folders, limit))
 
 
 def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:

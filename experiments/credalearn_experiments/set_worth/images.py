@@ -26,11 +26,12 @@ from credalearn_experiments.set_worth.widths import (
     HULL,
     SOFTMAX,
     WIDE_HULL,
-    Sets,
+    guaranteed_sets,
 )
 from credalearn_experiments.studies import Score
 
-# Short and gentle, since the network is trained already; the same for all methods.
+# Short and gentle, since the network is trained already; the same for all methods. The rate is the
+# best of 0.0013, 0.004, 0.012 and 0.04 on seed 1, for softmax and for POCC with center head alike.
 _RECIPE: dict[str, Any] = {
     "optimizer": "sgd",
     "learning_rate": 0.004,
@@ -44,7 +45,7 @@ IMAGE_CELLS = {"CIFAR-10H, all votes": None}
 IMAGE_LEARNERS = (*MIXED, ENSEMBLE, DISTILLED, BOUNDS)
 IMAGE_SETS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, POCC_SET, DEFAULT)
 SCRATCH: dict[str, tuple[str, Any]] = {
-    **{f"softmax, {name}": ("softmax", name) for name in ("crop-flip", "cutmix")},
+    **{f"softmax, {name}": ("softmax", name) for name in ("crop-flip", "mixup", "cutmix")},
     **{
         f"POCC with center head, {name}": ("pocc-center", name)
         for name in ("none", "crop-flip", "mixup", "cutmix")
@@ -95,7 +96,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     found[LINEAR] = linear.predict_credal(new)
     for learner in IMAGE_LEARNERS:
         yield from scores_of(learner, found[learner].probs.double(), *data.answers)
-    sets, hull = Sets.of(data), found[ENSEMBLE]
+    sets, hull = guaranteed_sets(data), found[ENSEMBLE]
     boxes = {
         BOUNDS: found[BOUNDS],
         CENTER: sets.spread(found[BOUNDS].probs),

@@ -5,24 +5,20 @@ Few votes: sets calibrated on three votes per item, compared with the votes of e
 Shapes: N items, K classes.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 import credalearn as cl
 from credalearn._folds import Items, make_folds
 from credalearn._selection import LinearPath, linear_path
 from credalearn._targets import truth_of
 from credalearn.conformal import Target
-from credalearn.conformal.calibration import narrowest_scale
-from credalearn.methods.taught import STRETCHES, narrowest, stretched
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet, cifar10n
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.guaranteed_sets import GuaranteedSets
 from credalearn_experiments.studies import Score
 
 BOUNDS, CENTER = "learned bounds", "its center ± f·√(p(1 − p))"
@@ -35,54 +31,12 @@ SOFTMAX, DEFAULT = "one softmax ± f·√(p(1 − p))", "default of the package"
 HULL, WIDE_HULL = "hull of the teachers", "hull of the teachers, stretched by f"
 DISTILLED = "distilled POCC"
 WIDTH_LEARNERS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, DEFAULT)
-_FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sets:
-    """Votes on items outside training: a third of the calibration items chooses for the rivals."""
-
-    observed: Tensor  # votes on calibration items, then on test items, shape (N, K)
-    parts: Sequence[np.ndarray]  # rows to choose by, to calibrate on and to test on
-
-    @classmethod
-    def of(cls, data: CrowdSet) -> Self:
-        """Those of a data set."""
-        observed, count = torch.from_numpy(data.counts[data.others]), len(data.split[1])
-        return cls(observed, np.split(np.arange(len(observed)), [count // 3, count]))
-
-    def stretched(
-        self, center: Tensor, ends: Tensor, factors: Sequence[float] = STRETCHES
-    ) -> cl.CredalPredictions:
-        """Boxes (N, 2, K) around a center, times the factor that the items to choose by prefer."""
-        rows = self.parts[0]
-        some = partial(stretched, center[rows], ends[rows])
-        return stretched(center, ends, narrowest(some, self.observed[rows], factors))
-
-    def spread(self, center: Tensor) -> cl.CredalPredictions:
-        """The center ± f·√(p(1 − p))."""
-        gaps = (center * (1 - center)).clamp(min=0).sqrt()
-        return self.stretched(center, torch.stack([center - gaps, center + gaps], 1), _FACTORS)
-
-    def wide_hull(self, hull: cl.CredalPredictions) -> cl.CredalPredictions:
-        """The box around a hull, stretched."""
-        return self.stretched(hull.probs, torch.stack([hull.lower, hull.upper], 1))
-
-    def scores(
-        self, found: Mapping[str, cl.CredalPredictions], *, scaled: Collection[str]
-    ) -> Iterator[Score]:
-        """One radius is added, to some sets with the best of the scales."""
-        choosing, calibrating, testing = (self.observed[rows] for rows in self.parts)
-        for learner, boxes in found.items():
-            some, calibration, test = (boxes[rows] for rows in self.parts)
-            scale: Any = "none"
-            if learner in scaled:
-                bounded = (some.lower, some.upper, some.probs)
-                scale = narrowest_scale(choosing, *bounded, coverage=0.9)
-            inflation = calibration.inflation(calibrating, scale=scale)
-            wide = test.conformalize(inflation)
-            yield learner, "width", float((wide.upper - wide.lower).mean())
-            yield learner, "coverage", float(test.covers(testing, inflation).double().mean())
+def guaranteed_sets(data: CrowdSet) -> GuaranteedSets:
+    """Calibration and test items of a data set."""
+    observed = torch.from_numpy(data.counts[data.others])
+    return GuaranteedSets.split(observed, np.arange(len(observed)), len(data.split[1]))
 
 
 def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
@@ -92,7 +46,7 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     X, new = data.features(data.train, data.others)
     labels = cl.from_votes(data.counts[data.train])
     groups = None if data.groups is None else data.groups[data.train]
-    sets = Sets.of(data)
+    sets = guaranteed_sets(data)
 
     def fit(method: str, backbone: str = "linear" if kind == "linear" else "mlp") -> Any:
         clf = cl.CredalClassifier(method, backbone=backbone, random_state=seed, device="cpu")

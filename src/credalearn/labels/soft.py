@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn._checks import check_choice, check_number
-from credalearn.sets import CredalSet, LowerBounds, Vertices
+from credalearn.sets import CredalSet, Intervals, LowerBounds, Vertices
 from credalearn.sets.checks import as_classes, as_distributions, as_floats, check_sets, require
 
 SoftRule = Literal["relax", "relax-ties", "precise"]
@@ -127,6 +127,12 @@ def from_teacher(
     outputs = as_floats(logits, name="logits", ndim=2)
     probs = (outputs / temperature).softmax(1)
     return SOFT_RULES[rule](probs, outputs.argmax(1))
+
+
+def taught_labels(probs: Tensor) -> Intervals:
+    """The box around what M teachers say of each item (N, M, K), and their mean as soft label."""
+    lower, upper = probs.aminmax(dim=1)
+    return Intervals(lower, upper, soft=probs.mean(1).clamp(lower, upper))
 
 
 def collapse(labels: CredalSet) -> LowerBounds:

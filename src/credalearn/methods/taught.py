@@ -20,12 +20,6 @@ STRETCHES = tuple(2.0**power for power in range(9))  # 1 to 256
 _COVERAGE = 0.9  # at which the factor gives the narrowest sets
 
 
-def taught_labels(probs: Tensor) -> Intervals:
-    """What teachers with probabilities (N, M, K) say of each item."""
-    lower, upper = probs.aminmax(dim=1)
-    return Intervals(lower, upper, soft=probs.mean(1).clamp(lower, upper))
-
-
 def bounds_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
     """The mean of three losses on logits (N, 3, K): lower bounds, upper bounds and center."""
     # Heads 0 and 1 are how far the log-odds of the bounds are from those of the center.

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 
 from credalearn.errors import TrainingError
+from credalearn.labels.soft import taught_labels
 from credalearn.sets import CredalSet
 from credalearn.train._random import RandomStream
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
@@ -24,6 +25,8 @@ from credalearn.train.distributed import (
     wrap,
 )
 from credalearn.train.training import Recipe, Training
+
+_TAUGHT_AT_ONCE = 2000  # items, of which the hidden layers of a ResNet-18 take 2 GB
 
 
 class Learner:
@@ -44,6 +47,7 @@ class Learner:
         steps = torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
         self.step_of_item = steps.to(self.device)
         self.random = RandomStream(self.device)
+        self.teachers = self.make_teachers()
         self.listener = training.listener if rank() == 0 else None
         self.failure: TrainingError | None = None
         self.stopped = False
@@ -73,6 +77,10 @@ class Learner:
         """The recipe's optimizer."""
         return make_optimizer(self.network, self.training.recipe)
 
+    def make_teachers(self) -> list[Callable[[Tensor], Tensor]]:
+        """The teachers, ready to predict."""
+        return [each.to(self.device).eval() for each in self.training.teachers]
+
     def begin_epoch(self) -> None:
         """Shuffle, augment and mix the items."""
         self.epoch_inputs, self.epoch_labels, self.epoch_kept = self.shuffled()
@@ -96,12 +104,19 @@ class Learner:
                 inputs, kept = training.mix(inputs, partners, kept)
         if world_size() > 1:  # dropout differs between processes, which have different items
             self.random.reseed(random_state, self.epoch + 1, 1 + rank())
-        if training.teach is not None:
-            return inputs, [training.teach(inputs)], kept
+        if training.teachers:
+            return inputs, [self._taught(inputs)], kept
         labels = [self.labels[order]]
         if partners is not None:
             labels.append(self.labels[order[partners]])
         return inputs, labels, kept
+
+    def _taught(self, inputs: Tensor) -> CredalSet:
+        """What the teachers say of changed inputs, in the precision of a training step."""
+        batches = torch.split(inputs, _TAUGHT_AT_ONCE)
+        with torch.no_grad(), autocast(self.training.recipe, self.device):
+            logits = [torch.cat([each(some) for some in batches]) for each in self.teachers]
+        return taught_labels(torch.cat(logits, 1).float().softmax(2))
 
     def _pairs(self) -> tuple[Tensor, Tensor]:
         """The partner of each item, itself for half of them, and how much each keeps."""

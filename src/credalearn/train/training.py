@@ -87,8 +87,9 @@ class Training:
     # Then half of the items are mixed with another one. The loss of a mixed item is the mixture of
     # the losses on both labels, which is exact for every kind of set: support functions add.
     mix: Mix | None = None
-    # Labels of augmented and mixed inputs, of the kind of ``labels``.
-    teach: Callable[[Tensor], CredalSet] | None = None
+    # Trained networks with one head whose probabilities for the augmented and mixed inputs are the
+    # labels there, by ``taught_labels``, as ``labels`` are for the inputs as they are.
+    teachers: tuple[Network, ...] = ()
     # Keeps the state, after each epoch; of recorded steps every two minutes and at the end. If it
     # contains the state of this run, training continues from there. It stays when training ends.
     checkpoint: Path | None = None
