@@ -16,11 +16,12 @@ from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from torch import Tensor
 
+from credalearn._tensors import read_tensors
 from credalearn.app.nodules import load_nodules
+from credalearn.nets import build_network
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10
 from credalearn_experiments.data.cifar_people import cifar10n_votes
 from credalearn_experiments.data.folders import DataFolders
-from credalearn_experiments.data.teachers import teacher_features
 
 Rows = np.ndarray
 Votes = tuple[np.ndarray, np.ndarray, np.ndarray]  # item, annotator and class of each vote
@@ -100,11 +101,8 @@ def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
 
 
 def cifar10n(folders: DataFolders, seed: int) -> CrowdSet:
-    """CIFAR-10N, three votes on each of 10,000 training images, as 64 features.
-
-    The network of the features has seen these images with their true classes, the votes never.
-    """
-    X, votes = _features_10n(folders)
+    """CIFAR-10N, three votes on each of 10,000 images that its network has not seen."""
+    X, votes = network_features("data_batch_5", folders), cifar10n_votes(folders)[-10_000:].numpy()
     split = np.split(np.random.default_rng(seed).permutation(len(X)), [3000, 4500])
     return _on_features(X, votes.astype(float), votes, split)
 
@@ -206,10 +204,24 @@ def voted_features(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def _features_10n(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
-    images, _ = read_cifar10("data_batch_5", folders)
-    votes = cifar10n_votes(folders)[-len(images) :]
-    return teacher_features(images, folders).double().numpy(), votes.numpy()
+def network_features(batch: str, folders: DataFolders) -> np.ndarray:
+    """The 512 features of a batch of CIFAR-10 by a network of our own, shape (10000, 512).
+
+    The network of setting ``cifar10n-network``: it learned from three people's votes on four of the
+    training batches, and has seen neither ``data_batch_5``, nor the test images, nor a true class.
+    """
+    name = "networks/cifar10n-resnet18.safetensors"
+    get = (
+        "credalearn-experiments run cifar10n-network, and copy model.safetensors of "
+        f"store/cifar10n-network/softmax/seed-1 to {name} in the data folder"
+    )
+    path = folders.find(name, what="the network of cifar10n-network", get=get)
+    images, _ = read_cifar10(batch, folders)
+    network = build_network("resnet18", images[:2], num_heads=1, num_classes=10).eval()
+    network.load_state_dict(read_tensors(path, fix=get)[0])
+    with torch.no_grad():
+        features = [network.features(some) for some in torch.split(images, 500)]
+    return torch.cat(features).double().numpy()
 
 
 def _lewidi(name: str, folders: DataFolders) -> tuple[list[str], np.ndarray, Votes]:

@@ -131,8 +131,11 @@ def notes(runs: Runs, setting: str, compared: Balance | None = None) -> list[str
 
 def run_notes(held: Nested) -> list[str]:
     """Which networks ensembles share, and whether the runs are rehearsals."""
-    several = (r.method for r in records_in(held) if len(r.config.get("member_seeds", ())) > 1)
-    methods = list(dict.fromkeys(several))
+    members: dict[str, list[int]] = {}
+    for record in records_in(held):
+        if len(own := record.config.get("member_seeds", ())) > 1:
+            members[record.method] = [*members.get(record.method, ()), *own]
+    methods = [method for method, all_ in members.items() if len(set(all_)) < len(all_)]
     lines = [f"Members of {enumerated(methods)} are shared{_SHARED}."] if methods else []
     return [*lines, *(f"{line}." for line in rehearsal(held))]
 

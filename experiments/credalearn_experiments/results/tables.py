@@ -52,6 +52,9 @@ _SET_SIZES = {
         "set_width_95": "width at 95 %",
         "set_coverage_95": "covered at 95 %",
         "set_width_90_plain": "width at 90 %, all items alike",
+        "set_width_90_stretched": "the same, stretched before",
+        "set_width_90_formula": "the same, center ± f·√(p(1 − p))",
+        "set_width_90_scaled": "width at 90 %, best scale",
     }.items()
 }
 

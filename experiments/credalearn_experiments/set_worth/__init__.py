@@ -8,6 +8,7 @@ from credalearn_experiments.studies import Studies
 
 STUDIES: Studies = {
     "statements": (statements.statement_scores, statements.CELLS),
+    "statements on images": (statements.network_statement_scores, statements.CELLS),
     "mixing": (networks.mixing_scores, networks.MIXED_DATA),
     "smoothing": (networks.smoothing_scores, networks.SMOOTHINGS),
     "widths": (widths.width_scores, widths.WIDTH_CELLS),

@@ -1,6 +1,7 @@
 """Tables and the figure of what a set is worth, from the stored scores."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from credalearn_experiments.results.differences import Difference
 from credalearn_experiments.results.seeds import runs_of, seeds
 from credalearn_experiments.results.style import COLORS, GRAY, save_figure
 from credalearn_experiments.results.table import Column, Table, Value
+from credalearn_experiments.results.tables import method_table
 from credalearn_experiments.set_worth import STUDIES, images, networks, statements, widths
 from credalearn_experiments.set_worth.networks import LINEAR
 from credalearn_experiments.set_worth.scores import METRICS
@@ -46,6 +48,7 @@ _WIDTH_PAIRS = tuple(f"{BOUNDS} less {name}" for name in widths.WIDTH_LEARNERS i
 # From the records of the reproduction.
 _IMAGES = {
     "votes, five warm-up epochs": "cifar10h-warm",
+    "votes, five warm-up epochs, CutMix": "cifar10h-cutmix",
     "teacher, T = 1": "cifar10-teacher-resnet20-1",
     "teacher, T = 2.5": "cifar10-teacher-resnet20-2.5",
     "smoothing 0.05": "cifar10-smooth-0.05",
@@ -54,14 +57,25 @@ _IMAGES = {
 }
 
 
+_CUTMIX_WIDTHS = {
+    "set_width_90_plain": Column("width", "lower", percent=False, digits=3),
+    "set_width_90_stretched": Column("width, stretched by f", "lower", percent=False, digits=3),
+    "set_width_90_formula": Column("center ± f·√(p(1 − p))", "lower", percent=False, digits=3),
+    "set_width_90_scaled": Column("best of three scales", "lower", percent=False, digits=3),
+}
+
+
+def cutmix_tables(records: Sequence[Record]) -> Iterator[Table]:
+    """ResNet-18 with CutMix: one network and five, and the widths of their sets."""
+    title, runs = "ResNet-18 with CutMix, CIFAR-10H", runs_of(records, "cifar10h-cutmix")
+    people = Column("cross-entropy to new people", "lower", percent=False, digits=3)
+    yield method_table(title, runs, {**_RECORDED, "human_cross_entropy": people})
+    yield method_table(f"{title}: sets that cover 90 % of new people's votes", runs, _CUTMIX_WIDTHS)
+
+
 def images_table(records: Sequence[Record]) -> Table:
     """POCC less softmax on images, from the records of the reproduction."""
-    columns = {
-        "accuracy": Column("accuracy", marked=False),
-        "auarc_top_probability": Column("AUARC", marked=False),
-        "ece": Column("ECE", marked=False),
-        "ece_tempered": Column("ECE, tempered", marked=False),
-    }
+    columns = {metric: replace(column, marked=False) for metric, column in _RECORDED.items()}
     rows: dict[str, dict[str, Value]] = {}
     for kind, setting in _IMAGES.items():
         runs = runs_of(records, setting)
@@ -76,6 +90,14 @@ def images_table(records: Sequence[Record]) -> Table:
                 rows[f"{kind}, {name} ({seeds(count)})"] = known
     title = "On images, under one recipe: POCC less softmax, ± the standard error"
     return Table(title, list(columns.values()), rows, corner="labels, method")
+
+
+_RECORDED = {
+    "accuracy": Column("accuracy"),
+    "auarc_top_probability": Column("AUARC"),
+    "ece": Column("ECE", "lower"),
+    "ece_tempered": Column("ECE, tempered", "lower"),
+}
 
 
 def _columns(cells: Iterable[str], *, width: bool = False, digits: int = 1) -> list[Column]:
@@ -98,9 +120,10 @@ def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str |
     yield "images", title, [*width, coverage], images.IMAGE_SETS, None
     yield "images", "Images: differences in width", width, _IMAGE_SET_PAIRS, None
     said, mixed = statements.STATED, networks.MIXED
-    yield "statements", "Statements: mean over nine cells", METRICS, said, None
-    title = "Statements: paired differences, mean over nine cells"
-    yield "statements", title, METRICS, statements.PAIRS, None
+    for study in ("statements", "statements on images"):
+        yield study, f"{study.capitalize()}: mean over nine cells", METRICS, said, None
+        title = f"{study.capitalize()}: paired differences, mean over nine cells"
+        yield study, title, METRICS, statements.PAIRS, None
     yield "mixing", "Mixed items: mean over three data sets", METRICS, mixed, None
     title = "Mixed items: paired differences, mean over three data sets"
     yield "mixing", title, METRICS, _MIXED_PAIRS, None
@@ -129,6 +152,7 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
     """One table per question, and paired differences to the precise rivals."""
     if records:
         yield images_table(records)
+        yield from cutmix_tables(records)
     of = {study: scores.filter(study=study) for study in STUDIES}
     for study, title, columns, names, metric in _tables():
         yield score_table(title, of[study], columns, names, metric)

@@ -1,4 +1,4 @@
-"""Statements: CIFAR-10S on features, judged by people's votes on the other images.
+"""Statements: CIFAR-10S on features of two networks, judged by people's votes on other images.
 
 Shapes: N items, K classes.
 """
@@ -12,7 +12,11 @@ from torch import Tensor
 
 import credalearn as cl
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES
-from credalearn_experiments.data.crowd_sets import read_cifar10s, voted_features
+from credalearn_experiments.data.crowd_sets import (
+    network_features,
+    read_cifar10s,
+    voted_features,
+)
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.set_worth.scores import scores_of
 from credalearn_experiments.set_worth.widths import selected_path
@@ -40,10 +44,18 @@ PAIRS = (
 )
 
 
-def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
-    """Every label and method on one draw of images and people."""
+def network_statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """As :func:`statement_scores`, on what our own network says of the images."""
+    yield from statement_scores(cell, seed, folders, network_features("test_batch", folders))
+
+
+def statement_scores(
+    cell: str, seed: int, folders: DataFolders, X: np.ndarray | None = None
+) -> Iterator[Score]:
+    """Every label and method on one draw of images and people, by default on public features."""
     num_people, num_images = CELLS[cell]
-    X, judged = voted_features(folders)
+    public, judged = voted_features(folders)
+    X = public if X is None else X
     stated = read_cifar10s("human_soft_labels_data", folders)
     authors = read_cifar10s("cifar10s_t2clamp_redist10", folders)
     names, images = list(stated), np.array([int(name) for name in stated])
