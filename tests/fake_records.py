@@ -8,7 +8,7 @@ from credalearn_experiments.records import CURVE_POINTS, Record
 from credalearn_experiments.runs import member_seeds
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
-VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n", "cifar10n-voted")
+VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n", "cifar10n-voted", "cifar10h-new-votes")
 VOTED_METRICS = (
     *("error_at_80", "error_at_90", "human_cross_entropy", "human_error", "human_error_at_80"),
     *(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import credalearn as cl
+from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Recipe, Training, crop_and_flip, seeded, train
@@ -110,6 +111,23 @@ def test_compiled_layers_give_the_same_losses() -> None:
     fused = train([job(method, recipe=recipe, execution="compiled") for method in methods])
     for expected, losses in zip(plain, fused, strict=True):
         assert losses == pytest.approx(expected, rel=1e-3)
+
+
+@needs_gpu
+@pytest.mark.parametrize("execution", ["recorded", "compiled"])
+def test_recorded_steps_learn_from_teachers_as_eager_ones(execution: Any) -> None:
+    """Teachers see the images as each epoch changes them."""
+    recipe = Recipe(epochs=6, batch_size=40, learning_rate=0.01, precision="float32")
+    teachers = [job(recipe=replace(recipe, random_state=state)) for state in (1, 2)]
+    labels = taught_labels(torch.rand(ITEMS, 2, CLASSES, device="cuda").softmax(2))
+
+    def student(execution: Any) -> Training:
+        plain = job("credal-bounds", recipe=recipe, augment=crop_and_flip, mix=cutmix)
+        networks = tuple(each.network for each in teachers)
+        return replace(plain, labels=labels, teachers=networks, execution=execution)
+
+    (losses,), (expected,) = train([student(execution)]), train([student("eager")])
+    assert losses == pytest.approx(expected, rel=1e-3)
 
 
 @needs_gpu
