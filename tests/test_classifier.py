@@ -30,6 +30,7 @@ import credalearn as cl
 from clouds import classifier, clouds
 from credalearn import _targets
 from credalearn.methods import pocc
+from present import present
 
 CHECKS = """
 import json, sys
@@ -158,16 +159,13 @@ def test_an_item_without_weight_is_an_item_removed(sparse: bool) -> None:
     assert weighted.temperatures_ == removed.temperatures_
     assert weighted.folds_ is not None
     assert (weighted.folds_[out] == -1).all()
-    assert removed.folds_ is not None
-    assert np.array_equal(weighted.folds_[kept], removed.folds_)
-    assert weighted.out_of_fold_ is not None
-    assert len(weighted.out_of_fold_) == len(kept)
+    assert np.array_equal(weighted.folds_[kept], present(removed.folds_))
+    assert len(present(weighted.out_of_fold_)) == len(kept)
     scaled = cl.CredalClassifier().fit(given, labels, sample_weight=1000 * weights)
     np.testing.assert_allclose(
         scaled.predict_proba(inside), weighted.predict_proba(inside), atol=1e-6
     )
-    assert weighted.choice_ is not None
-    assert weighted.choice_.backbone == "linear"
+    assert present(weighted.choice_).backbone == "linear"
 
 
 def test_weights_move_the_probabilities() -> None:
@@ -302,8 +300,7 @@ def test_images_are_trained_and_saved_by_the_name_of_a_backbone(
     assert network.dropout_rate == clf.model_.method.dropout
     mean = network.state_dict()["backbone.standardize.mean"]
     np.testing.assert_allclose(mean.numpy(), X.mean((0, 2, 3)), rtol=1e-6)
-    vertices = clf.predict_credal(X).vertices
-    assert vertices is not None
+    vertices = present(clf.predict_credal(X).vertices)
     assert vertices.shape == (24, 5 if method == "mc-dropout" else 2, 2)
     clf.save(tmp_path)
     np.testing.assert_allclose(cl.load(tmp_path).predict_proba(X), clf.predict_proba(X), atol=1e-4)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import credalearn as cl
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset
+from present import present
 from team_files import CLASSES, Team, make_images, make_team, team_data
 
 
@@ -113,8 +114,7 @@ def test_gold_labels_are_classes() -> None:
 
 def test_the_users_own_split_is_kept(team: Team) -> None:
     data = team_data(team, split="part").split()
-    assert data.part is not None
-    assert data.part.tolist() == pl.read_csv(team.features)["part"].to_list()
+    assert present(data.part).tolist() == pl.read_csv(team.features)["part"].to_list()
     with pytest.raises(cl.CredalError, match=r"line 5: 'p0' is in two splits, 'train' and 'cal"):
         team_data(team, split="part", group="patient").split()
 
@@ -133,8 +133,7 @@ def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> N
     data = Dataset(votes, features=table, random_state=random_state, **options)
     assert data.later.tolist() == [False] * 30 + [True] * 10
     found = data.split()
-    assert found.part is not None
-    split = dict(zip(found.items, found.part, strict=True))
+    split = dict(zip(found.items, present(found.part), strict=True))
     assert {split[item] for item in items[30:] if item in split} <= {"train"}
     first = Dataset(votes_of(*rows[:30]), features=table[:30], random_state=random_state, **options)
     assert first.split().part.tolist() == [split[item] for item in items[:30]]  # type: ignore[union-attr]
@@ -206,8 +205,7 @@ def test_gold_labeled_items_without_votes_calibrate_and_test(team: Team, tmp_pat
     grouped = features.join(table.select("item", "patient"), on="item")
     grouped = grouped.with_columns(patient=pl.col("patient").replace("p6", "p5"))
     held = Dataset(cl.read_annotations(voted), features=grouped, gold=gold, group="patient").split()
-    assert held.part is not None
-    assert "train" not in held.part[25:]  # patient p5 has items of both kinds
+    assert "train" not in present(held.part)[25:]  # patient p5 has items of both kinds
     one = grouped.with_columns(patient=pl.lit("p0"))
     alone = Dataset(cl.read_annotations(voted), features=one, gold=gold, group="patient")
     with pytest.raises(cl.CredalError, match=r"no item is left to train on"):
@@ -223,12 +221,10 @@ def test_a_few_items_without_votes_do_not_calibrate_alone(team: Team) -> None:
     sizes = [(data.part == name).sum() for name in ("train", "calibration", "test")]
     assert min(sizes) >= 10
     one = Dataset(voted, features=table.filter(pl.col("item") < "x056"), gold="truth").split()
-    assert one.part is not None
-    assert one.part[55] == "test"
+    assert present(one.part)[55] == "test"
     few = table.with_columns(pl.when(pl.col("item") >= "x055").then("truth").alias("truth"))
     alone = Dataset(voted, features=few, gold="truth").split()
-    assert alone.part is not None
-    assert (alone.part[:55] == "train").all()  # nothing else has a gold label
+    assert (present(alone.part)[:55] == "train").all()  # nothing else has a gold label
 
 
 def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) -> None:

@@ -13,6 +13,7 @@ from credalearn import ScoredItems, certify
 from credalearn.guarantees._sequence import GroupEvidence, Sequence
 from credalearn.guarantees.betting import betting_p_value, growth
 from credalearn.guarantees.promises import Promise
+from present import present
 
 
 def slow_betting(wrong: list[float], kept: list[float], rate: float, risk: float) -> float:
@@ -110,15 +111,12 @@ def test_groups_are_the_default_and_single_items_are_no_groups() -> None:
     alone = items | {"groups": np.arange(600)}
     assert certify(**alone, max_error=0.1).method == "learn-then-test"
     assert found.kept < certify(**alone, max_error=0.1).kept  # what independence would be worth
-    assert found.bound is not None
-    assert found.error is not None
-    assert found.error < found.bound <= 0.1
+    assert present(found.error) < present(found.bound) <= 0.1
 
 
 def test_too_few_groups_say_how_many_it_takes_and_what_independence_would_give() -> None:
     items = grouped(3, 15, 20)
-    short = certify(**items, max_error=0.1).shortfall
-    assert short is not None
+    short = present(certify(**items, max_error=0.1).shortfall)
     assert short.groups
     assert short.items_needed is not None
     assert short.if_independent == certify(items["score"], items["wrong"], max_error=0.1).coverage

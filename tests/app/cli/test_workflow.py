@@ -12,6 +12,7 @@ import pytest
 
 from annotation_exports import studio_task
 from credalearn.app.run import Run
+from present import present
 from team_files import CLASSES, Done, Team, in_process, make_team, succeed, train_arguments
 
 Capture = pytest.CaptureFixture[str]
@@ -66,8 +67,7 @@ def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
     assert Run.load(team.run).facts.splits.sizes == {"train": 180, "calibration": 60, "test": 60}
 
     certified = run("certify", team.run, "--max-error", "0.4")
-    guarantee = Run.load(team.run).guarantee
-    assert guarantee is not None
+    guarantee = present(Run.load(team.run).guarantee)
     assert guarantee.sentence() in certified.out
     run("certify", team.run, "--set-coverage", "0.8")
 
@@ -169,8 +169,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     assert found["run"] == str(trained)
     assert found["splits"]["train"] == Run.load(trained).facts.splits.train
     found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
-    guarantee = Run.load(trained).guarantee
-    assert guarantee is not None
+    guarantee = present(Run.load(trained).guarantee)
     assert found["guarantee"]["sentence"] == guarantee.sentence()
     assert found["sets"]["coverage"] == 0.5
     decisions = facts("predict", trained, new, "-o", tmp_path / "decisions.csv")

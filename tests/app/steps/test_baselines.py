@@ -13,6 +13,7 @@ import credalearn as cl
 from credalearn.app.facts import ComparisonFacts
 from credalearn.app.run import Run
 from credalearn.app.steps.baselines import find_leaks
+from present import present
 from team_files import in_process, make_team, succeed, train_arguments
 
 Capture = pytest.CaptureFixture[str]
@@ -39,8 +40,7 @@ def trained(folder: Path, *, signal: float, **options: Any) -> tuple[Run, Compar
     votes, features = votes_and_features(signal=signal)
     data = cl.Dataset(cl.read_annotations(votes), features=features)
     run = cl.Run.train(data, folder / "run", **options)
-    assert run.facts.comparison is not None
-    return run, run.facts.comparison
+    return run, present(run.facts.comparison)
 
 
 def test_the_default_is_judged_out_of_fold(tmp_path: Path) -> None:
@@ -136,8 +136,7 @@ def test_skill_decides_the_truth_that_certify_uses(tmp_path: Path) -> None:
             [known[item] == truth for item, truth in table["item", "truth"].iter_rows()]
         )
         assert least <= right <= most
-    found = run.certify(max_error=0.2).guarantee
-    assert found is not None
+    found = present(run.certify(max_error=0.2).guarantee)
     assert "Dawid and Skene's model" in found.sentence()
 
 
@@ -155,8 +154,7 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     succeed(capsys, "train", tmp_path / "votes.csv", *given)
     run = Run.load(tmp_path / "run")
     assert run.facts.inputs.categories == ("site",)
-    encoder = run.load_model()._encoder
-    assert encoder is not None
+    encoder = present(run.load_model()._encoder)
     assert encoder.names == ["size", "size missing", "noise", "site=north", "site=south"]
     for name in ("items.csv", "new.parquet"):
         found = run.predict(tmp_path / name, decision=False).to_polars()

@@ -13,6 +13,7 @@ import pytest
 from credalearn import CredalClassifier, CredalError, CredalPredictions
 from credalearn.app.run import Run
 from credalearn.app.steps.predict import SCHEMA, PredictOptions, class_schema, predict
+from present import present
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 
 
@@ -37,9 +38,7 @@ def table(num_items: int = 50, **columns: list[object]) -> pl.DataFrame:
 def slow(run: Run, frame: pl.DataFrame) -> pl.DataFrame:
     """All items at once, one row after the other in plain Python."""
     pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
-    assert run.guarantee is not None
-    assert run.guarantee.threshold is not None
-    threshold, rows = run.guarantee.threshold, []
+    threshold, rows = present(present(run.guarantee).threshold), []
     for row, item in enumerate(frame["item"]):
         k = int(pred.probs[row].argmax())
         values = [float(x[row, k]) for x in (pred.probs, pred.lower, pred.upper)]
@@ -139,8 +138,7 @@ def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
 
 
 def test_decisions_name_their_run_and_its_guarantee(run: Run) -> None:
-    assert run.guarantee is not None
-    sentence = f"Decided by the rule of {run.path}: {run.guarantee.sentence()}"
+    sentence = f"Decided by the rule of {run.path}: {present(run.guarantee).sentence()}"
     for options, wanted in (({}, True), ({"threshold": 0.5}, False), ({"decision": False}, False)):
         found = run.predict(table(), **options)
         assert (sentence in found.lines) == wanted

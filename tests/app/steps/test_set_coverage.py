@@ -19,6 +19,7 @@ from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale, Stratum, score_strata
 from credalearn.conformal.calibration import NARROW
 from fake_run import add_rule, fake_run, with_facts, with_folds
+from present import present
 from small_run import features, make_run
 from team_files import snapshot
 
@@ -30,9 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def certified(run: Run, coverage: float = 0.9, **options: Any) -> WidenedSets:
-    found = certify(run, CertifyOptions(set_coverage=coverage, **options)).sets
-    assert found is not None
-    return found
+    return present(certify(run, CertifyOptions(set_coverage=coverage, **options)).sets)
 
 
 def slowly(run: Run, split: str) -> tuple[CredalPredictions, np.ndarray]:
@@ -149,8 +148,9 @@ def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
     table = pl.DataFrame({"score": score, "label": ["benign"] * 3})
     items = VotedItems(predicted, observed, usable, counted=True, table=table)
     run = add_rule(run)
-    assert run.guarantee is not None
-    wide = widened(replace(run, guarantee=replace(run.guarantee, threshold=0.5)), found, items)
+    wide = widened(
+        replace(run, guarantee=replace(present(run.guarantee), threshold=0.5)), found, items
+    )
     np.testing.assert_allclose(wide.lower[0], [0.6, 0.2], atol=1e-6)
     assert (wide.seen, wide.covered, wide.kept) == (2, 1, (1, 1))
     assert (wide.width_before, wide.width_after) == pytest.approx((0, 0.2), abs=1e-6)
@@ -163,10 +163,9 @@ def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
 def test_likely_kept_and_likely_deferred_items_are_calibrated_apart(tmp_path: Path) -> None:
     run = with_folds(fake_run(tmp_path / "run"))
     found = certify(run, CertifyOptions(max_error=0.05, set_coverage=0.9))
-    assert found.guarantee is not None
     assert found.sets is not None
     sets = found.sets.inflation
-    assert sets.edges == (found.guarantee.expected_threshold,)
+    assert sets.edges == (present(found.guarantee).expected_threshold,)
     assert sets.by == run.deferral_score
     assert [each.items for each in sets.strata] == [
         int((run.held_out("calibration")["score"] <= sets.edges[0]).sum()),
@@ -231,8 +230,7 @@ def test_predict_needs_the_column_of_the_strata(tmp_path: Path) -> None:
     data = data.with_columns(item=pl.Series(map(str, range(6))), site=pl.Series([*"ababcb"]))
     table, plain = run.predict(data).table, make_run(tmp_path / "plain").predict(data).table
     assert table is not None
-    assert plain is not None
-    assert table.columns == [*plain.columns, "set_lower", "set_upper"]
+    assert table.columns == [*present(plain).columns, "set_lower", "set_upper"]
     predicted = run.load_model().predict_credal(values)
     wide = predicted.conformalize(made, strata=[*"ababcb"])
     top = predicted.classes[:, None]

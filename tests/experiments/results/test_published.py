@@ -19,6 +19,7 @@ from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.table import Table, page
 from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS, SEVEN
 from fake_records import fake_records
+from present import present
 
 OURS = {
     "ACC": ("accuracy", 100),
@@ -91,18 +92,15 @@ def test_figures_that_compare_methods_are_balanced_scores() -> None:
     rows = compare(records)
     seen = {(row.method, row.published.metric): row for row in rows}
     for metrics, suffix in ((MAIN, ""), (("accuracy", "ece", "spearman_error"), "-Spearman")):
-        found = balance(runs_of(records, "cifar10h"), SEVEN, metrics)
-        assert found is not None
+        found = present(balance(runs_of(records, "cifar10h"), SEVEN, metrics))
         for method in SEVEN:
             quality, place = found.quality[method], found.significance[method]
             row = seen[method, f"BQS{suffix}"]
             assert (row.mean, row.std) == (100 * quality.mean, 100 * quality.std)
-            assert place.score is not None
-            assert place.net is not None
-            assert seen[method, f"BQS-ST{suffix}"].mean == 100 * place.score
+            assert seen[method, f"BQS-ST{suffix}"].mean == 100 * present(place.score)
             if not suffix:
                 nets = [seen[method, f"net_{name}"].mean for name in ("ACC", "1-ECE", "AUARC")]
-                assert nets == [place.net[name] for name in MAIN]
+                assert nets == [present(place.net)[name] for name in MAIN]
     assert len(rows) == len([row for row in published() if row.our_setting == "cifar10h"])
 
 

@@ -14,6 +14,7 @@ from credalearn_experiments.results.table import Table, markdown
 from credalearn_experiments.results.tables import setting_page
 from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
 from fake_records import fake_records
+from present import present
 
 FIRST = "Accuracy, calibration and deferral"
 TEST_IMAGES = "AUROC, foreign against test images"
@@ -36,8 +37,7 @@ def test_balanced_scores_are_those_of_the_metrics() -> None:
         method: {m: [r.metrics[m] for r in records if r.method == method] for m in MAIN}
         for method in SEVEN
     }
-    found = balance(runs_of(records, "cifar10h"), SEVEN)
-    assert found is not None
+    found = present(balance(runs_of(records, "cifar10h"), SEVEN))
     assert found.quality == balanced_quality(table)
     assert found.significance == significance_ranking(table)
     assert found.seeds == tuple(range(1, 11))
@@ -57,8 +57,7 @@ def test_balanced_scores_are_those_of_the_metrics() -> None:
 def test_balanced_scores_use_the_seeds_that_all_have() -> None:
     records = [r for r in fake_records() if r.method != "edl" or r.seed in (2, 4)]
     runs = runs_of(records, "cifar10h")
-    found = balance(runs, SEVEN)
-    assert found is not None
+    found = present(balance(runs, SEVEN))
     assert found.seeds == (2, 4)
     assert balance(runs, ["pocc", "absent"]) is None
     table = tables_of(records)[FIRST]
