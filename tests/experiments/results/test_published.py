@@ -10,13 +10,12 @@ from credalearn_experiments.results.balance import MAIN, balance
 from credalearn_experiments.results.published import (
     Comparison,
     compare,
-    comparison_page,
     published,
     read_reasons,
     state_page,
 )
 from credalearn_experiments.results.seeds import runs_of
-from credalearn_experiments.results.table import Table, page
+from credalearn_experiments.results.table import Table
 from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS, SEVEN
 from fake_records import fake_records
 from present import present
@@ -120,16 +119,6 @@ def test_figures_that_the_records_cannot_answer_are_left_out() -> None:
 def test_a_published_deviation_of_zero_gives_no_difference() -> None:
     zero = next(row for row in published() if row.std == 0)
     assert Comparison(zero, "cifar10h", "pocc", 1.0, 0.1, 10).difference is None
-
-
-def test_the_page_has_every_figure() -> None:
-    records = fake_records() + fake_records("micebone", seeds=[1, 2])
-    rows = compare(records)
-    shown = page(comparison_page(records, rows))
-    assert shown.count("### ") == len({(row.published.table, row.setting) for row in rows})
-    assert "- 2 seeds of every method.\n" in shown
-    cells = [x for line in shown.splitlines() if line.startswith("| ") for x in line.split(" | ")]
-    assert sum("(" in cell for cell in cells) == len(rows)
 
 
 def rows_of(records: list[Record], reasons: dict[str, str]) -> dict[str, list[object]]:

@@ -1,7 +1,6 @@
 """Label rules by the number of votes, and one rule in every family with Holm's correction."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from credalearn import CredalError
 from credalearn_experiments.records import Record
 from credalearn_experiments.results.table import Table
 from credalearn_experiments.results.votes import (
-    METRICS,
     differences,
     family_cells,
     holm,
@@ -38,22 +36,6 @@ def runs(setting: str, method: str, accuracies: list[float]) -> list[Record]:
 
 def accuracies(rule: str, method: str, number: str, values: list[float]) -> list[Record]:
     return runs(f"{FAMILY}-{number}-{rule}", method, values)
-
-
-def test_rows_are_rules_and_columns_numbers_of_votes() -> None:
-    records = family_records()
-    cells = family_cells([*records, *fake_records("cifar10h")], FAMILY)
-    assert list(cells) == [
-        *("softmax, precise", "pocc, relax", "pocc, relax-ties", "pocc-mean, relax-ties"),
-        *("pocc, idm", "pocc, clopper-pearson"),
-    ]
-    assert all(list(by_number) == ["1", "2", "3", "5", "10", "all"] for by_number in cells.values())
-    for metric, column in METRICS.items():
-        table = vote_table(cells, metric, FAMILY)
-        assert [each.name for each in table.columns] == ["1", "2", "3", "5", "10", "all"]
-        assert {replace(each, name=column.name) for each in table.columns} == {column}
-        own = [r.metrics[metric] for r in records if r.setting == "cifar10h-votes-10-idm"]
-        assert table.rows["pocc, idm"]["10"] == pytest.approx((np.mean(own), np.std(own)))
 
 
 def test_notes_report_uneven_seeds() -> None:
