@@ -2,7 +2,6 @@
 
 import hashlib
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,13 +121,6 @@ def in_process(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
         sys.argv = before
     out, err = capsys.readouterr()
     return Done(code, out, err)
-
-
-def in_new_process(*arguments: object) -> Done:
-    """The command, in a process of its own."""
-    line = [sys.executable, "-m", "credalearn", *map(str, arguments)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def succeed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
