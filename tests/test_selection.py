@@ -48,6 +48,11 @@ def test_folds_spread_the_classes_evenly() -> None:
     assert (folds != make_folds(one_hot(y, 3), None, random_state=1)).any()
 
 
+@pytest.mark.catches(
+    "_folds.py",
+    "names = np.arange(len(truth)) if groups is None else np.asarray(groups)",
+    "names = np.arange(len(truth))",
+)
 def test_the_classifier_keeps_groups_together() -> None:
     X, y, _ = clouds()
     groups = np.arange(90) // 9
@@ -113,6 +118,11 @@ def test_chooses_the_linear_model_where_it_is_right() -> None:
     assert np.abs(votes_meant - right).mean() < 0.05
 
 
+@pytest.mark.catches(
+    "_folds.py",
+    "np.flatnonzero(folds != fold) for fold in",
+    "np.flatnonzero(folds == fold) for fold in",
+)
 def test_predictions_out_of_fold_come_from_models_without_the_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -203,6 +213,11 @@ def held_out_votes() -> tuple[np.ndarray, np.ndarray]:
     return X, np.stack([5 - votes, votes], 1)
 
 
+@pytest.mark.catches(
+    "classifier.py",
+    '{"truth": items.truth, "votes": items.labels.reference}',
+    '{"truth": items.labels.reference, "votes": items.labels.reference}',
+)
 def test_each_meaning_is_better_at_what_it_is_about() -> None:
     X, counts = held_out_votes()
     clf = cl.CredalClassifier().fit(X[:400], cl.from_votes(counts[:400]))

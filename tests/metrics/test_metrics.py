@@ -15,6 +15,9 @@ from credalearn import CredalError, metrics
 from random_sets import distributions
 
 
+@pytest.mark.catches(
+    "metrics/calibration.py", "edges.to(checked.device))", "edges.to(checked.device), right=True)"
+)
 def test_a_confidence_on_an_edge_falls_to_the_left() -> None:
     # 0.7 belongs to (0.6, 0.7], where it is alone and wrong; 0.75 is right.
     probs = [[0.7, 0.3], [0.75, 0.25]]
@@ -81,6 +84,7 @@ SCORES = st.sampled_from([-np.inf, -2.5, -1e-45, -0.0, 0.0, 1e-45, 0.5, 0.500000
 ITEMS = st.lists(st.tuples(st.booleans(), SCORES), min_size=1, max_size=12)
 
 
+@pytest.mark.catches("_ranks.py", "order = scores.argsort()", "order = (-scores).argsort()")
 @given(ITEMS, st.sampled_from([np.float32, np.float64]))
 def test_deferral_with_any_scores_and_ties(
     items: list[tuple[bool, float]], dtype: type[np.floating]

@@ -120,6 +120,12 @@ def test_the_loss_of_an_epoch_is_the_mean_over_items() -> None:
     assert mean == pytest.approx(0.15, abs=1e-6)
 
 
+@pytest.mark.catches(
+    "train/_learner.py",
+    "self.random.reseed(random_state, self.epoch + 1)  #",
+    "self.random.reseed(random_state, 1)  #",
+    case="21",
+)
 @pytest.mark.parametrize("num_items", [2, 3, 21, 41])
 def test_no_batch_is_tiny_and_every_item_is_seen(num_items: int) -> None:
     seen: list[Tensor] = []

@@ -278,6 +278,11 @@ def test_missing_labels_are_no_votes_and_named_classes_are_no_codes(write: Write
     assert len(read_annotations(joined, classes=["joy", "fear", "joy,fear"]).classes) == 3
 
 
+@pytest.mark.catches(
+    "app/annotations/merge.py",
+    "known.get(item, content) != content",
+    "known.get(item, content) is None",
+)
 def test_items_of_another_split_are_not_merged_by_their_names(write: Write) -> None:
     head = "id,text,rater,label\n"
     first = write(head + "1,Hi,a,x\n2,Bye,a,y\n", "train.csv")
