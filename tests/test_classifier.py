@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 import credalearn as cl
-from clouds import classifier, clouds
+from clouds import classifier, clouds, tiny
 from credalearn import _targets
 from credalearn.methods import pocc
 from present import present
@@ -263,11 +263,6 @@ def test_any_module_serves_as_backbone_and_stays_as_it_is() -> None:
         clf.predict(X[:, :, :5, :])
 
 
-def tiny() -> nn.Module:
-    """A backbone of one's own, for tables of five."""
-    return nn.Sequential(nn.Linear(5, 8), nn.ReLU())
-
-
 def starts(clf: cl.CredalClassifier) -> list[Tensor]:
     """Each member's first weights."""
     return [member.state_dict()["backbone.0.weight"] for member in clf.model_.members]
@@ -322,19 +317,6 @@ def test_a_fit_that_fails_changes_nothing() -> None:
     with pytest.raises(cl.TrainingError, match="became"):
         clf.fit(X, np.arange(len(X)) % 4)
     assert vars(clf) == before
-
-
-def test_a_checkpoint_continues_a_fit(tmp_path: Path) -> None:
-    X, y, _ = clouds()
-    whole = classifier().fit(X, y)
-    clf = classifier(checkpoint=tmp_path / "resume.safetensors").fit(X, y)
-    again = clone(clf).fit(X, y)
-    for one in (clf, again):
-        assert torch.equal(one.model_.members[0].heads.weight, whole.model_.members[0].heads.weight)
-    assert again.loss_curve_ == whole.loss_curve_
-    for other in (clone(clf).set_params(method="softmax"), clone(clf).set_params(epochs=4)):
-        with pytest.raises(cl.TrainingError, match="another run"):
-            other.fit(X, y)
 
 
 def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None:

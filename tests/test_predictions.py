@@ -66,13 +66,6 @@ def test_scores_of_a_box_bound_those_of_its_subsets(pred: CredalPredictions) -> 
     assert_close(bounds.score("lower-probability"), pred.score("lower-probability"))
 
 
-def test_evidence_of_a_dirichlet() -> None:
-    alpha = torch.tensor([[1.0, 1.0, 1.0, 1.0], [97.0, 1.0, 1.0, 1.0]])
-    mean = alpha / alpha.sum(1, keepdim=True)
-    pred = CredalPredictions(mean, mean, mean, concentration=alpha)
-    assert_close(pred.score("evidence"), torch.tensor([1.0, 0.04]))
-
-
 @pytest.mark.parametrize("name", SCORES)
 def test_every_score_is_finite_and_not_negative(name: str, generator: torch.Generator) -> None:
     points = distributions(200, 3, 5, generator=generator).float()

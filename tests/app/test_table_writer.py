@@ -27,13 +27,6 @@ def frames(*numbers: int) -> Iterator[pl.DataFrame]:
 
 
 @pytest.mark.parametrize("suffix", READ)
-def test_frames_are_read_back(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"table{suffix}"
-    write_frames(path, frames(1, 2, 3), SCHEMA)
-    assert READ[suffix](path).equals(pl.concat(frames(1, 2, 3)))
-
-
-@pytest.mark.parametrize("suffix", READ)
 def test_a_failure_leaves_the_old_file(tmp_path: Path, suffix: str) -> None:
     def failing() -> Iterator[pl.DataFrame]:
         yield from frames(1)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from typing import get_args
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -151,15 +150,6 @@ def test_strata_are_covered_separately() -> None:
         pred[:2].conformalize(own)
     with pytest.raises(CredalError, match="strata must name one stratum for each of 20000 items"):
         pred[old].inflation(said[old], strata=["a"])
-
-
-def test_probabilities_of_any_model_can_be_widened() -> None:
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet([1, 1, 1], 300)
-    votes = np.stack([rng.multinomial(5, row) for row in probs])
-    pred = CredalPredictions.from_probs(probs)
-    wide = pred.conformalize(pred.inflation(votes))
-    assert (wide.upper > wide.lower).all()
 
 
 P = torch.tensor([[0.5, 0.5]])

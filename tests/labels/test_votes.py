@@ -12,20 +12,10 @@ from scipy.stats import binom, multinomial
 from credalearn import from_votes
 from credalearn.labels import PROMISING
 from credalearn.sets import TotalVariationBall
+from random_sets import outcomes
 
 CLASSES = (2, 3, 5, 10, 20)
 CONFIDENCE = 0.95
-
-
-def outcomes(num_votes: int, num_classes: int) -> np.ndarray:
-    """Every way to spread the votes over the classes, shape (outcomes, K)."""
-    if num_classes == 1:
-        return np.array([[num_votes]])
-    parts = []
-    for first in range(num_votes + 1):
-        rest = outcomes(num_votes - first, num_classes - 1)
-        parts.append(np.column_stack([np.full(len(rest), first), rest]))
-    return np.concatenate(parts)
 
 
 def exact_coverage(num_votes: int, truth: np.ndarray, rule: Any) -> float:

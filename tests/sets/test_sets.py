@@ -7,29 +7,17 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from torch.testing import assert_close
 
 from credalearn.errors import CredalError
 from credalearn.sets import (
-    CredalSet,
     Intervals,
     LowerBounds,
     Possibility,
     TotalVariationBall,
     Vertices,
 )
-from random_sets import KINDS, distributions, events
-
-
-def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
-    """A random mixture of two extreme members, shape (N, K)."""
-    first, second = (
-        sets.worst_target(torch.randn(sets.lower.shape, generator=generator, dtype=torch.float64))
-        for _ in range(2)
-    )
-    share = torch.rand(len(sets), 1, generator=generator, dtype=torch.float64)
-    return share * first + (1 - share) * second
+from random_sets import KINDS, distributions, events, members
 
 
 @pytest.mark.catches(
@@ -229,12 +217,6 @@ def test_sets_are_frozen_and_can_be_pickled(kind: str, generator: torch.Generato
     again = pickle.loads(pickle.dumps(sets))  # as joblib's workers do
     assert_close(again.lower, sets.lower)
     assert_close(again.center(), sets.center())
-
-
-def test_the_reference_is_the_soft_label_or_the_center() -> None:
-    soft = torch.tensor([[0.6, 0.4]])
-    assert_close(LowerBounds([[0.5, 0.1]], soft=soft)[0].reference, soft)
-    assert_close(LowerBounds([[0.5, 0.1]]).reference, torch.tensor([[0.7, 0.3]]))
 
 
 MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])

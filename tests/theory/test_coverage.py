@@ -22,6 +22,7 @@ from credalearn.theory import (
     halves_of_counts,
     votes_to_reject,
 )
+from random_sets import outcomes
 
 Rows = list[list[float]]
 
@@ -57,11 +58,6 @@ def test_consistency_equals_the_slow_test(
     votes, lower, upper = box
     found = consistent([votes], [lower], [upper], level=level)
     assert found.tolist() == [slow_consistent(votes, lower, upper, level)]
-
-
-def outcomes(total: int, num_classes: int) -> list[tuple[int, ...]]:
-    every = product(range(total + 1), repeat=num_classes)
-    return [outcome for outcome in every if sum(outcome) == total]
 
 
 @given(boxes(), st.integers(0, 6))

@@ -1,13 +1,11 @@
 """The records of a setting by method and seed."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from credalearn import CredalError
-from credalearn_experiments.records import Record
 from credalearn_experiments.results.seeds import (
     POCC_COLLAPSED,
     mean_and_std,
@@ -15,12 +13,7 @@ from credalearn_experiments.results.seeds import (
     runs_of,
 )
 from credalearn_experiments.settings.paper import SEVEN
-from fake_records import fake_records
-
-
-def one(**changes: Any) -> Record:
-    given = {"setting": "cifar10h", "method": "pocc", "seed": 1, "metrics": {"accuracy": 0.9}}
-    return Record(**{**given, **changes})
+from fake_records import fake_records, one
 
 
 def test_runs_are_in_the_papers_order_without_members_of_ensembles() -> None:

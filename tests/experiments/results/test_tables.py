@@ -5,7 +5,7 @@ from typing import Any
 
 from credalearn.metrics import balanced_quality, significance_ranking
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import ENTROPY, MAIN, balance, deferred_by
+from credalearn_experiments.results.balance import MAIN, balance
 from credalearn_experiments.results.seeds import mean_of_every, runs_of
 from credalearn_experiments.results.table import Table
 from credalearn_experiments.results.tables import setting_page
@@ -64,25 +64,6 @@ def test_balanced_scores_use_the_seeds_that_all_have() -> None:
     assert lines[0].startswith("Seeds: edl 2, laplace-bridge 10")
     assert "over the 2 seeds that all of them have" in lines[1]
     assert "BQS-ST is left out: with fewer than 5 seeds" in lines[2]
-
-
-def test_balanced_scores_by_the_entropy_difference_change_mmi_alone() -> None:
-    runs = runs_of(fake_records(), "cifar10h")
-    by_entropy = deferred_by(runs, ENTROPY)
-    for method, found in runs.items():
-        metric = "auarc_entropy_difference" if method.startswith("pocc") else "auarc"
-        for seed, record in found.items():
-            assert by_entropy[method][seed].metrics["auarc"] == record.metrics[metric]
-    expected, own = balance(by_entropy, SEVEN), balance(runs, SEVEN)
-    assert expected is not None
-    assert own is not None
-    table = tables_of(fake_records())["Balanced scores by score"]
-    for method in SEVEN:
-        row = table.rows[method]
-        assert row["BQS, H_diff for MMI"] == expected.mean_and_std(method)
-        assert row["BQS-ST, H_diff for MMI"] == (expected.significance[method].score, None)
-        assert row["BQS, own score"] == own.mean_and_std(method)
-    assert expected.quality["pocc"].mean < own.quality["pocc"].mean
 
 
 def test_a_score_that_a_method_lacks_is_not_balanced() -> None:
