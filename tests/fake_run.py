@@ -77,45 +77,14 @@ def fake_run(
         inputs = InputFacts(kind="images", path=str(pictures), image_size=64)
     else:
         inputs = InputFacts(kind="features", path="features.parquet", features=("size", "texture"))
-    return write_folder(
-        folder,
-        items,
-        split,
-        votes,
-        truth,
-        row_digests(real),
-        CredalPredictions.from_vertices(torch.from_numpy(heads)),
-        classes=classes,
-        inputs=inputs,
-        options=training_options(
-            method=method, backbone="resnet18" if images else "mlp", random_state=random_state
-        ),
-    )
-
-
-def write_folder(
-    folder: Path,
-    items: list[str],
-    split: np.ndarray,
-    votes: np.ndarray,
-    truth: np.ndarray,
-    digests: list[str],
-    predicted: CredalPredictions,
-    *,
-    classes: Sequence[str],
-    inputs: InputFacts,
-    options: TrainingOptions,
-    model_sha256: str = "",
-) -> Run:
-    """The files of a run; predictions are those of the items outside the training split."""
     folder.mkdir(parents=True, exist_ok=True)
     table = {"item": items, "split": split.tolist(), "group": [None] * len(items)}
     table["truth"] = [classes[k] if k >= 0 else None for k in truth]
-    table["digest"] = digests
+    table["digest"] = row_digests(real)
     table |= {f"n:{name}": votes[:, k].astype(float).tolist() for k, name in enumerate(classes)}
     rows = np.flatnonzero(split != "train")
     predictions = prediction_table(
-        predicted,
+        CredalPredictions.from_vertices(torch.from_numpy(heads)),
         [items[row] for row in rows],
         classes,
         split=split[rows],
@@ -127,12 +96,10 @@ def write_folder(
         "items": pl.DataFrame(table, schema_overrides={"group": pl.String, "truth": pl.String}),
         "predictions": predictions,
     }
-    write_run(
-        folder,
-        facts(classes, split, votes, inputs, options),
-        tables,
-        model_sha256=model_sha256,
+    options = training_options(
+        method=method, backbone="resnet18" if images else "mlp", random_state=random_state
     )
+    write_run(folder, facts(classes, split, votes, inputs, options), tables, model_sha256="")
     return Run.load(folder)
 
 

@@ -67,7 +67,7 @@ def compare(found: dict[str, np.ndarray], run: Run, X: np.ndarray) -> None:
     clear = (top[:, -1] - top[:, -2]).numpy() > 2 * within
     assert clear.mean() > 0.9
     assert (found["label"] == pred.classes.numpy())[clear].all()
-    gap = np.abs(found["score"] - pred.score("lower-probability").numpy())
+    gap = np.abs(found["score"] - pred.score(run.deferral_score).numpy())
     assert (gap <= within)[clear].all()
 
 
@@ -93,7 +93,8 @@ def test_the_graph_equals_the_classifier(runs: dict[str, Run], method: str) -> N
     X = inputs()
     clf = runs[method].load_model()
     with torch.no_grad():
-        found = Graph(method, clf.model_, clf.temperatures_["truth"])(torch.from_numpy(X))
+        temperature, score = clf.temperatures_["truth"], runs[method].deferral_score
+        found = Graph(method, clf.model_, temperature, score=score)(torch.from_numpy(X))
     compare(dict(zip(OUTPUTS, (x.numpy() for x in found), strict=True)), runs[method], X)
 
 
