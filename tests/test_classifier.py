@@ -15,12 +15,7 @@ import torch
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.metrics import log_loss
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    cross_val_score,
-    train_test_split,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from torch import Tensor, nn

@@ -10,13 +10,7 @@ import torch
 from torch.testing import assert_close
 
 from credalearn.errors import CredalError
-from credalearn.sets import (
-    Intervals,
-    LowerBounds,
-    Possibility,
-    TotalVariationBall,
-    Vertices,
-)
+from credalearn.sets import Intervals, LowerBounds, Possibility, TotalVariationBall, Vertices
 from random_sets import KINDS, distributions, events, members
 
 
