@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from annotation_exports import studio_task
 from credalearn.app.run import Run
 from present import present
-from team_files import CLASSES, Done, Team, in_process, make_team, succeed, train_arguments
+from team_files import Done, Team, in_process, make_team, succeed, train_arguments
 
 Capture = pytest.CaptureFixture[str]
 Command = Callable[..., Done]
@@ -43,65 +42,6 @@ def new_items(team: Team, number: int = 40) -> Path:
     patients = {"patient": [f"q{row // 2}" for row in range(number)]}
     pl.DataFrame(table | texts | patients).write_csv(team.folder / "new.csv")
     return team.folder / "new.csv"
-
-
-def annotate(tasks: Path, output: Path) -> Path:
-    """What Label Studio exports after two people annotated the tasks."""
-    exported = [
-        studio_task(number, task["data"], *({"label": CLASSES[(number + k) % 3]} for k in (1, 2)))
-        for number, task in enumerate(json.loads(tasks.read_text()))
-    ]
-    output.write_text(json.dumps(exported))
-    return output
-
-
-def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
-    team = make_team(tmp_path, num_items=300)
-    data, folder = new_items(team), team.folder
-    assert "300 items, 5 annotators, 1,500 votes" in run("inspect", team.votes).out
-    run("inspect", team.votes, "-o", folder / "consensus.csv")
-    assert pl.read_csv(folder / "consensus.csv").columns == ["item", "label", "votes", "share"]
-
-    trained = run(*train_arguments(team, "--group", "patient"))
-    assert f"Next: credalearn certify {team.run}" in trained.out
-    assert Run.load(team.run).facts.splits.sizes == {"train": 180, "calibration": 60, "test": 60}
-
-    certified = run("certify", team.run, "--max-error", "0.4")
-    guarantee = present(Run.load(team.run).guarantee)
-    assert guarantee.sentence() in certified.out
-    run("certify", team.run, "--set-coverage", "0.8")
-
-    run("predict", team.run, data, "-o", folder / "decisions.csv")
-    decisions = pl.read_csv(folder / "decisions.csv")
-    assert decisions.columns[-3:] == ["decision", "set_lower", "set_upper"]
-    least_certain = decisions.sort("score", descending=True, maintain_order=True)["item"][:10]
-    tasks = folder / "tasks.json"
-    run("defer", team.run, data, "-o", tasks, "--threshold", "0", "--limit", "10")
-    written = [task["data"]["item"] for task in json.loads(tasks.read_text())]
-    assert written == least_certain.to_list()
-    assert "This is item new-" in tasks.read_text()
-    later = annotate(tasks, folder / "round2.json")
-    merged = run(
-        *("train", team.votes, "--merge", later, "--features", team.features, "--features", data),
-        *("--group", "patient", "--skip-missing", "--drop", "truth", "--drop", "part"),
-        *("--drop", "text", "-o", folder / "run2"),
-    )
-    assert "For training only: 10 items of later rounds" in merged.out
-    second = Run.load(folder / "run2")
-    names = set(second.items.filter(split="train")["item"])
-    assert {name for name in names if name.startswith("new-")} == set(written)
-
-    run("report", team.run, folder / "run2")
-    assert (team.run / "report.html").stat().st_size > 10_000
-    spring = make_team(folder / "spring", num_items=100, random_state=5)
-    again = folder / "run-spring"
-    done = run(
-        *("recalibrate", team.run, spring.votes, "--features", spring.features),
-        *("--group", "patient", "-o", again, "--skip-missing"),
-    )
-    assert f"Next: credalearn certify {again} --max-error 0.4 --set-coverage 0.8" in done.out
-    run("certify", again, "--capacity", "0.5")
-    run("predict", again, data, "-o", folder / "spring.parquet")
 
 
 def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) -> None:
@@ -185,7 +125,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
         "guarantee": guarantee.sentence(),
         "set_coverage": 0.5,
     }
-    assert facts("report", trained)["path"] == str(trained / "report.html")
+    assert facts("report", trained, demo["run"])["path"] == str(trained / "report.html")
 
 
 def test_quiet_prints_nothing(tmp_path: Path, capsys: Capture) -> None:

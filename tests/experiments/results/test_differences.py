@@ -38,6 +38,7 @@ def test_a_difference_is_the_paired_t_statistic() -> None:
     expected = stats.ttest_rel(one, other)
     assert found.mean / present(found.standard_error) == pytest.approx(expected.statistic, rel=1e-6)
     assert found.interval == pytest.approx(tuple(expected.confidence_interval()), rel=1e-6)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-6)
     assert (found.above, found.below, found.seeds) == ((one > other).sum(), (one < other).sum(), 6)
 
 
