@@ -78,7 +78,7 @@ def team_data(team: Team, **options: Any) -> Dataset:
     return Dataset(votes, features=team.features, **{"drop": drop} | options)
 
 
-def train_arguments(team: Team, *more: str | Path) -> list[str]:
+def train_arguments(team: Team, *more: object) -> list[str]:
     """The train command on a team's files, quick; what is given more comes last."""
     wanted = [str(each) for each in more]
     given = ["train", str(team.votes), "-o", str(team.run)]

@@ -200,7 +200,9 @@ def test_official_splits_from_raw_files_to_decisions(
     options = ("--threshold", "0", "--limit", "3", "-o", tasks)
     done = succeed(capsys, "defer", run, new, *options)
     assert "it shows the column 'text'" in done.out
-    assert json.loads(tasks.read_text())[0]["data"]["text"] in messages(30, random_state=9)[0]
+    written = json.loads(tasks.read_text())
+    assert len(written) == 3
+    assert written[0]["data"]["text"] in messages(30, random_state=9)[0]
 
     later = tmp_path / "later"
     done = succeed(capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later)

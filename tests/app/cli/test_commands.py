@@ -32,15 +32,19 @@ def test_help_lists_every_command() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_every_option(name: str) -> None:
-    shown = CliRunner().invoke(app, [name, "--help"], terminal_width=200).output
+    shown = CliRunner(env={"COLUMNS": "300"}).invoke(app, [name, "--help"]).output
     assert str(COMMANDS[name].__doc__)[:30] in shown
     hints = get_type_hints(COMMANDS[name], include_extras=True).values()
     stated = [each.__metadata__[0] for each in hints if hasattr(each, "__metadata__")]
     for module, _, kind in (each.rpartition(".") for each in stated if isinstance(each, str)):
         for each in fields(getattr(import_module(f"credalearn.app.{module}"), kind)):
             if "help" in each.metadata:
-                flags = each.metadata["flags"] or (f"--{each.name.replace('_', '-')}",)
-                assert flags[0] in shown, each.name
+                flag = f"--{each.name.replace('_', '-')}"
+                assert (each.metadata["flags"] or (flag,))[0] in shown
+                assert (f"--no-{flag[2:]}" in shown) == (each.default is True), flag
+                default = each.metadata["show_default"] or each.default
+                if isinstance(default, str) or type(default) in (int, float):
+                    assert str(default)[:12] in shown, flag
 
 
 def modules_after(*arguments: object) -> set[str]:

@@ -6,31 +6,9 @@ import polars as pl
 import pytest
 
 from credalearn.app.run import Run
-from team_files import in_process, make_team, succeed, train_arguments
+from team_files import make_team, succeed, train_arguments
 
 Capture = pytest.CaptureFixture[str]
-
-
-def test_features_of_deferred_items_are_in_a_separate_file(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    votes, table = pl.read_csv(team.votes), pl.read_csv(team.features)
-    is_first = pl.col("item") < "x050"
-    later, more = tmp_path / "later.csv", tmp_path / "more.csv"
-    votes.filter(~is_first).write_csv(later)
-    votes.filter(is_first).write_csv(team.votes)
-    table.filter(~is_first).write_csv(more)
-    table.filter(is_first).write_csv(team.features)
-    given = train_arguments(team, "--merge", later)
-    done = in_process(capsys, *given)
-    assert done.code == 2
-    said = f"10 of 60 items have no features in {team.features}: 'x050', 'x051', 'x052' and 7 more."
-    assert said in done.err
-    done = succeed(capsys, *given, "--features", more)
-    run = Run.load(team.run)
-    assert run.items["item"].to_list() == table["item"].to_list()
-    assert run.facts.inputs.later == (str(more),)
-    done = succeed(capsys, *given, "--skip-missing")
-    assert "Left out: 10 items without features" in done.out
 
 
 def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
@@ -60,7 +38,9 @@ def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
     assert [split.get(name) for name in new["item"]] == ["train"] * 9 + [None]
     assert run.facts.later_items == 9
     assert "For training only: 9 items of later rounds" in done.out
-    left_out = {"of later exports whose patient is in calibration or test": 1}
-    assert run.facts.inputs.left_out == left_out
+    left_out = "of later exports whose patient is in calibration or test"
+    assert run.facts.inputs.left_out == {left_out: 1}
+    assert f"Left out: 1 item {left_out}" in done.out
+    assert run.facts.inputs.later == (str(more),)
     truths = run.items.filter(pl.col("item").is_in(new["item"].to_list()))["truth"]
     assert truths.null_count() == 9

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from credalearn.metrics import balanced_quality, significance_ranking
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import MAIN, balance
-from credalearn_experiments.results.seeds import mean_of_every, runs_of
+from credalearn_experiments.results.balance import balance
+from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.table import Table
 from credalearn_experiments.results.tables import setting_page
 from credalearn_experiments.settings.paper import SEVEN
@@ -26,29 +25,6 @@ def tables_of(records: list[Record], setting: str = "cifar10h", **options: Any) 
 
 def notes_of(records: list[Record], setting: str = "cifar10h", **options: Any) -> list[str]:
     return [part for part in setting_page(records, setting, **options) if isinstance(part, str)]
-
-
-def test_balanced_scores_are_those_of_the_metrics() -> None:
-    records = fake_records()
-    table = {
-        method: {m: [r.metrics[m] for r in records if r.method == method] for m in MAIN}
-        for method in SEVEN
-    }
-    found = present(balance(runs_of(records, "cifar10h"), SEVEN))
-    assert found.quality == balanced_quality(table)
-    assert found.significance == significance_ranking(table)
-    assert found.seeds == tuple(range(1, 11))
-    main = tables_of(records)[FIRST]
-    assert main.corner == "method (10 seeds)"
-    for method in SEVEN:
-        row = main.rows[method]
-        assert row["BQS"] == (found.quality[method].mean, found.quality[method].std)
-        assert row["BQS-ST"] == (found.significance[method].score, None)
-        assert row["ACC"] == mean_of_every(runs_of(records, "cifar10h")[method], "accuracy")
-    assert "BQS" not in main.rows["pocc-ensemble"]
-    two = tables_of(records, balance=["pocc", "pocc-ensemble"])[FIRST]
-    assert "BQS" in two.rows["pocc-ensemble"]
-    assert "BQS" not in two.rows["edl"]
 
 
 def test_balanced_scores_use_the_seeds_that_all_have() -> None:
