@@ -23,7 +23,6 @@ from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
 from credalearn.app.steps.set_coverage import certify_sets
 from credalearn.app.steps.train import prediction_table
-from credalearn.conformal import Distance, Scale
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
 NAMES = ("benign", "indeterminate", "malignant", "artifact")
@@ -156,15 +155,9 @@ def grouped(run: Run, size: int) -> Run:
     return with_facts(run, items=run.items.with_columns(groups), splits=splits)
 
 
-def add_sets(
-    run: Run,
-    *,
-    coverage: float = 0.9,
-    distance: Distance = "box",
-    scale: Scale = "relative-variance",
-) -> Run:
+def add_sets(run: Run, *, coverage: float = 0.9) -> Run:
     """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
-    found = certify_sets(run, coverage, distance=distance, scale=scale)
+    found = certify_sets(run, coverage, distance="box", scale="relative-variance")
     return run.keeping(sets=found.inflation)
 
 

@@ -18,6 +18,7 @@ from credalearn.app.cli import main
 from credalearn.app.dataset import Dataset
 from credalearn.app.readers import read_annotations
 
+Capture = pytest.CaptureFixture[str]
 CLASSES = ("cat", "dog", "owl")
 PEOPLE = ("ann", "bo", "cy", "dee", "eve")
 

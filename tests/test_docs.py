@@ -21,7 +21,7 @@ from credalearn.app.cli import app
 from credalearn_experiments.cli import app as experiments
 from credalearn_experiments.cli import main
 from ray_cluster import QUIET, ray_cluster
-from team_files import make_team
+from team_files import Capture, make_team
 from tiny_runs import start
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +34,7 @@ DOCUMENTS = [
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_blocks_are_what_the_commands_print(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def output(command: str) -> str:
         """In this process, since another takes two seconds to start."""

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import credalearn as cl
-from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset
+from made_annotations import votes_of
 from present import present
 from team_files import CLASSES, Team, make_images, make_team, team_data
 
@@ -20,11 +20,6 @@ from team_files import CLASSES, Team, make_images, make_team, team_data
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
     return make_team(tmp_path_factory.mktemp("team"))
-
-
-def votes_of(*rows: tuple[str, str, str]) -> Annotations:
-    table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
-    return cl.read_annotations(table)
 
 
 def test_items_are_joined_by_name_in_the_order_of_the_votes(team: Team) -> None:
@@ -52,12 +47,12 @@ def test_tables_have_a_row_per_item(team: Team) -> None:
 
 
 def test_items_without_counterpart_are_refused_or_left_out() -> None:
-    votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"))
+    votes = votes_of([("a", "ann", "cat"), ("b", "ann", "dog")])
     features = pl.DataFrame({"item": ["b", "c", "d"], "size": [1.0, 2.0, 3.0]})
     with pytest.raises(cl.CredalError, match=r"1 of 2 items has no features in .*'a'.*--skip-mis"):
         Dataset(votes, features=features)
     with pytest.raises(cl.CredalError, match=r"2 of 3 items have no annotations in .*: 'c', 'd'"):
-        Dataset(votes_of(("b", "ann", "cat"), ("b", "bo", "dog")), features=features)
+        Dataset(votes_of([("b", "ann", "cat"), ("b", "bo", "dog")]), features=features)
     data = Dataset(votes, features=features, skip_missing=True)
     assert data.items == ["b"]
     assert data.inputs.left_out == {"without features": 1, "without annotations": 2}
@@ -91,7 +86,7 @@ def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
-        Dataset(votes_of(("a", "ann", "cat"), ("a", "bo", "dog")), **options)
+        Dataset(votes_of([("a", "ann", "cat"), ("a", "bo", "dog")]), **options)
 
 
 def test_a_table_of_votes_is_not_annotations() -> None:
@@ -101,7 +96,7 @@ def test_a_table_of_votes_is_not_annotations() -> None:
 
 
 def test_gold_labels_are_classes() -> None:
-    votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"), ("c", "ann", "dog"))
+    votes = votes_of([("a", "ann", "cat"), ("b", "ann", "dog"), ("c", "ann", "dog")])
     table = pl.DataFrame({"item": ["a", "b", "c"], "size": [1, 2, 3], "is": ["dog ", None, "cat"]})
     assert Dataset(votes, features=table, gold="is").truth.tolist() == [1, -1, 0]
     wrong = table.with_columns(pl.Series("is", ["dogg", None, "cat"]))
@@ -127,7 +122,7 @@ def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> N
     group = random.integers(0, 12, size=40)
     label = random.choice(["cat", "dog"], size=40)
     rows = list(zip(items, ["ann"] * 40, label, strict=True))
-    votes = votes_of(*rows[:30]).merge(votes_of(*rows[30:], ("x0", "bo", "cat")))
+    votes = votes_of(rows[:30]).merge(votes_of([*rows[30:], ("x0", "bo", "cat")]))
     table = pl.DataFrame({"item": items, "size": range(40), "of": [f"g{each}" for each in group]})
     options: dict[str, Any] = {"group": "of"} if grouped else {"drop": ("of",)}
     data = Dataset(votes, features=table, random_state=random_state, **options)
@@ -135,7 +130,7 @@ def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> N
     found = data.split()
     split = dict(zip(found.items, present(found.part), strict=True))
     assert {split[item] for item in items[30:] if item in split} <= {"train"}
-    first = Dataset(votes_of(*rows[:30]), features=table[:30], random_state=random_state, **options)
+    first = Dataset(votes_of(rows[:30]), features=table[:30], random_state=random_state, **options)
     assert first.split().part.tolist() == [split[item] for item in items[:30]]  # type: ignore[union-attr]
     left_out = len(items) - len(found.items)
     assert sum(found.inputs.left_out.values()) == left_out

@@ -3,12 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from credalearn.app.run import Run
-from team_files import succeed
-
-Capture = pytest.CaptureFixture[str]
+from team_files import Capture, succeed
 
 
 def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys: Capture) -> None:

@@ -20,10 +20,9 @@ from PIL import Image
 
 from credalearn.app.run import Run
 from kills import Server, errors
-from small_run import make_image_run, make_pictures, make_run, votes
-from team_files import in_process, make_team, snapshot, train_arguments
+from small_run import features, make_image_run, make_pictures, make_run, votes
+from team_files import Capture, in_process, make_team, snapshot, train_arguments
 
-Capture = pytest.CaptureFixture[str]
 EVIL = "\x1b]0;x\x07<script>alert(1)</script>=HYPERLINK(1)\u202e../../outside"
 
 
@@ -155,7 +154,8 @@ def test_links_out_of_a_run_are_not_followed(inside: Path, capsys: Capture) -> N
 
 def test_hostile_images_are_refused(inside: Path, capsys: Capture) -> None:
     pictures = inside / "pictures"
-    run = make_image_run(inside / "run", pictures, votes_of_images(pictures)).path
+    make_pictures(pictures, 40, 8)
+    run = make_image_run(inside / "run", pictures, votes(features(40))).path
     bad = inside / "bad"
     bad.mkdir()
     (bad / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage\n")
@@ -163,11 +163,6 @@ def test_hostile_images_are_refused(inside: Path, capsys: Capture) -> None:
     (bad / "c.png").write_bytes(pickle.dumps(Payload(inside / "ran")))
     os.mkfifo(bad / "d.png")
     check(capsys, inside, "predict", run, bad, "-o", inside / "d.csv", "--no-decision")
-
-
-def votes_of_images(pictures: Path) -> np.ndarray:
-    make_pictures(pictures, 40, 8)
-    return votes(np.random.default_rng(0).normal(size=(40, 3)))
 
 
 def test_hostile_names_are_never_interpreted(inside: Path, capsys: Capture) -> None:

@@ -11,10 +11,9 @@ import pytest
 import credalearn as cl
 from annotation_exports import studio_task
 from credalearn.app.run import Run
-from team_files import succeed
+from team_files import Capture, succeed
 from text_items import messages
 
-Capture = pytest.CaptureFixture[str]
 PEOPLE = ("ann", "bo", "cy", "dee")
 
 

@@ -38,7 +38,11 @@ def finish(store: Store, run: Run) -> None:
 @pytest.mark.parametrize("content", ["[]", '{"asked": 3}', "{}", '{"asked": {', "\x00"])
 def test_a_damaged_configuration_is_a_new_run(store: Store, content: str) -> None:
     store.start(RUN)
+    store.checkpoint(RUN).write_bytes(b"state")
+    store.start(RUN)  # of a resumed run nothing is removed
+    assert store.checkpoint(RUN).exists()
     finish(store, RUN)
+    assert not store.checkpoint(RUN).exists()
     (store.path(RUN) / "config.json").write_text(content)
     assert store.state(RUN) == "new"
     store.start(RUN)

@@ -8,7 +8,7 @@ import pytest
 
 import credalearn as cl
 from credalearn.app.annotations.class_map import parse_map
-from team_files import in_process
+from team_files import Capture, in_process
 
 MAP = "-3,-2,-1=abusive 0,1=fine"
 
@@ -18,7 +18,7 @@ def severity() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
 
 
-def test_votes_are_counted_by_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_votes_are_counted_by_class(tmp_path: Path, capsys: Capture) -> None:
     found = cl.read_annotations(severity(), map=MAP)
     assert found.classes == ("abusive", "fine")
     assert found.counts().tolist() == [[1, 1], [1, 2]]

@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 from credalearn.app.cli import app
 from credalearn.app.cli.commands import COMMANDS
 from small_run import make_run
-from team_files import Team, in_process, make_images, make_team, snapshot, train_arguments
+from team_files import Capture, Team, in_process, make_images, make_team, snapshot, train_arguments
 
-Capture = pytest.CaptureFixture[str]
 HEAVY = {"torch", "sklearn"}
 
 

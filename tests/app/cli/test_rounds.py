@@ -3,12 +3,9 @@
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from credalearn.app.run import Run
-from team_files import make_team, succeed, train_arguments
-
-Capture = pytest.CaptureFixture[str]
+from team_files import Capture, make_team, succeed, train_arguments
 
 
 def test_the_table_of_deferred_items_needs_no_truth_and_no_split(

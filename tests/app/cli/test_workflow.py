@@ -12,9 +12,8 @@ import pytest
 
 from credalearn.app.run import Run
 from present import present
-from team_files import Done, Team, in_process, make_team, succeed, train_arguments
+from team_files import Capture, Done, Team, in_process, make_team, succeed, train_arguments
 
-Capture = pytest.CaptureFixture[str]
 Command = Callable[..., Done]
 MOST_LINES = 8
 

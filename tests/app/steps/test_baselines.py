@@ -14,9 +14,8 @@ from credalearn.app.facts import ComparisonFacts
 from credalearn.app.run import Run
 from credalearn.app.steps.baselines import find_leaks
 from present import present
-from team_files import in_process, make_team, succeed, train_arguments
+from team_files import Capture, in_process, make_team, succeed, train_arguments
 
-Capture = pytest.CaptureFixture[str]
 NAMES = [f"i{number:03d}" for number in range(240)]
 
 

@@ -12,9 +12,7 @@ import credalearn as cl
 from credalearn.app.dataset import Dataset
 from credalearn.app.run import Run
 from opens import count_opens
-from team_files import CLASSES, Team, in_process, make_team, succeed
-
-Capture = pytest.CaptureFixture[str]
+from team_files import CLASSES, Capture, Team, in_process, make_team, succeed
 
 
 def probabilities(table: pl.DataFrame) -> np.ndarray:

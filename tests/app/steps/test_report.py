@@ -28,7 +28,7 @@ from credalearn.conformal import score_strata
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from present import present
 from report_pages import Elements, data_of, page_of, words_of
-from team_files import succeed
+from team_files import Capture, succeed
 
 VENDOR = Path(__file__).parents[3] / "src" / "credalearn" / "app" / "report" / "vendor"
 
@@ -277,7 +277,7 @@ def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str)
 
 
 def test_no_items_keeps_every_item_out_of_the_page(
-    run: Run, page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, page: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "page.html"
     succeed(capsys, "report", run.path, "--no-items", "-o", path)

@@ -19,6 +19,7 @@ from credalearn.app.staging import sibling
 from credalearn.app.steps.train import TrainOptions, train, training_labels
 from credalearn.labels import VOTE_RULES
 from team_files import (
+    Capture,
     Team,
     full_disk,
     in_process,
@@ -30,7 +31,6 @@ from team_files import (
     train_arguments,
 )
 
-Capture = pytest.CaptureFixture[str]
 DATA = ("group", "gold", "split", "random_state")
 
 

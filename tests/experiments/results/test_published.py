@@ -97,17 +97,6 @@ def rows_of(records: list[Record], reasons: dict[str, str]) -> dict[str, list[ob
     return {name: list(row.values()) for name, row in table.rows.items()}
 
 
-def test_the_first_pattern_gives_the_reason_and_complete_settings_need_none() -> None:
-    records = fake_records("micebone") + fake_records("cifar10-smooth-0.1", methods=["pocc"])
-    rows = rows_of(records, {"cifar100-*": "no data", "*": "time"})
-    assert rows["micebone"] == ["10: the paper's 5", None, None, "47 of 47"]
-    assert rows["cifar10n"] == [None, "all", "time", None]
-    assert rows["cifar100-smooth-0.1"] == [None, "all", "no data", "0 of 93"]
-    seeds, missing, why, _ = rows["cifar10-smooth-0.1"]
-    assert (seeds, why) == ("10: pocc", "time")
-    assert missing == "edl, laplace-bridge, decalibration, dappr, mc-dropout, deep-ensemble"
-
-
 def test_seeds_and_foreign_images_are_missing() -> None:
     records = fake_records(seeds=(1, 2), methods=("pocc", "softmax"))
     for record in records:
