@@ -161,6 +161,14 @@ def add_sets(run: Run, *, coverage: float = 0.9) -> Run:
     return run.keeping(sets=found.inflation)
 
 
+def rows_of(run: Run, split: str) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Predictions of a split and the votes (N, K) on its items, row by row from the two tables."""
+    known = {row["item"]: row for row in run.items.iter_rows(named=True)}
+    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
+    votes = [[known[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
+    return rows, np.array(votes)
+
+
 def softmax(logits: np.ndarray) -> np.ndarray:
     powers = np.exp(logits - logits.max(-1, keepdims=True))
     shares: np.ndarray = powers / powers.sum(-1, keepdims=True)

@@ -31,7 +31,9 @@ def faults() -> Iterator[Fault]:
     """Those that ``@pytest.mark.catches(file, right, wrong)`` names at the test that catches it."""
     for path in sorted(TESTS.rglob("test_*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            for mark in node.decorator_list:
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.catches":
                     file, right, wrong = map(ast.literal_eval, mark.args)
                     case = "".join(f"[{ast.literal_eval(each.value)}]" for each in mark.keywords)

@@ -162,8 +162,4 @@ def test_rejects_other_columns_than_in_training() -> None:
     for other in (frame[["site", "age"]], frame[["age"]], frame.rename(columns={"age": "Age"})):
         with pytest.raises(CredalError, match=r"columns used in training.* 'age', 'site'; got"):
             transform(encoder, other)
-    with pytest.raises(CredalError, match=r"'age' must contain numbers.*row 1 is 'old'"):
-        transform(encoder, [[None, "a"], ["old", "a"]])
-    with pytest.raises(CredalError, match=r"'site' must contain texts.*row 0 is 5"):
-        transform(encoder, [[1, 5]])
     assert transform(fit(frame.to_numpy()), frame).shape == (2, 3)

@@ -44,7 +44,7 @@ from pathlib import Path
 from safetensors.torch import save_file
 from credalearn.train import Recipe
 from small_training import run
-save_file(run(Recipe(epochs=150, batch_size=10), checkpoint=Path(sys.argv[1])), sys.argv[2])
+save_file(run(Recipe(epochs=80, batch_size=10), checkpoint=Path(sys.argv[1])), sys.argv[2])
 """
 
 
@@ -64,7 +64,7 @@ def test_a_killed_process_resumes_to_the_same_weights(tmp_path: Path) -> None:
         assert process.wait() == -signal.SIGKILL
     assert not output.exists()
     subprocess.run(command, env=environment, check=True)
-    assert same_weights(load_file(output), run(Recipe(epochs=150, batch_size=10)))
+    assert same_weights(load_file(output), run(Recipe(epochs=80, batch_size=10)))
 
 
 def test_rejects_the_checkpoint_of_another_run(tmp_path: Path) -> None:

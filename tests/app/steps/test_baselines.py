@@ -153,7 +153,8 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     succeed(capsys, "train", tmp_path / "votes.csv", *given)
     run = Run.load(tmp_path / "run")
     assert run.facts.inputs.categories == ("site",)
-    encoder = present(run.load_model()._encoder)
+    encoder = run.load_model()._encoder
+    assert encoder is not None
     assert encoder.names == ["size", "size missing", "noise", "site=north", "site=south"]
     for name in ("items.csv", "new.parquet"):
         found = run.predict(tmp_path / name, decision=False).to_polars()

@@ -13,7 +13,7 @@ from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
-from fake_run import fake_run, grouped, with_facts, with_folds
+from fake_run import fake_run, grouped, rows_of, with_facts, with_folds
 from present import present
 from team_files import full_disk, snapshot
 
@@ -29,15 +29,11 @@ def certified(run: Run, **options: Any) -> tuple[Guarantee, Certificate]:
     return present(found.guarantee), found
 
 
-def rows_of(run: Run, split: str) -> list[dict[str, Any]]:
-    return [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
-
-
 @pytest.mark.parametrize("method", get_args(CertifyMethod))
 def test_certifies_the_calibration_items(run: Run, method: Any) -> None:
     options = {"max_error": 0.1, "confidence": 0.9, "method": method}
     found, certificate = certified(run, **options)
-    rows = rows_of(run, "calibration")
+    rows = rows_of(run, "calibration")[0]
     known = [row for row in rows if row["wrong"] is not None]
     wanted = cl.certify([row["score"] for row in known], [row["wrong"] for row in known], **options)
     kept = [row for row in rows if row["score"] <= wanted.threshold]
@@ -51,7 +47,7 @@ def test_certifies_the_calibration_items(run: Run, method: Any) -> None:
 
 def test_checks_on_the_test_items(run: Run) -> None:
     found, certificate = certified(run, max_error=0.1)
-    rows = rows_of(run, "test")
+    rows = rows_of(run, "test")[0]
     kept = [row for row in rows if row["score"] <= found.threshold]
     judged = [row for row in kept if row["wrong"] is not None]
     check = present(certificate.check)

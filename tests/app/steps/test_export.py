@@ -98,14 +98,6 @@ def test_the_graph_equals_the_classifier(runs: dict[str, Run], method: str) -> N
     compare(dict(zip(OUTPUTS, (x.numpy() for x in found), strict=True)), runs[method], X)
 
 
-def test_the_graph_scores_as_the_run_defers(runs: dict[str, Run]) -> None:
-    clf, X = runs["pocc"].load_model(), inputs()
-    with torch.no_grad():
-        found = Graph("pocc", clf.model_, score="top-probability")(torch.from_numpy(X))
-    wanted = clf.predict_credal(X).score("top-probability")
-    np.testing.assert_allclose(found[-1].numpy(), wanted.numpy(), atol=1e-5)
-
-
 # One of each kind of graph: two heads, several members, a Dirichlet, and both post-hoc methods.
 @pytest.mark.parametrize(
     "method", ["auto", "pocc", "deep-ensemble", "edl", "laplace-bridge", "decalibration"]

@@ -18,7 +18,7 @@ from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale, Stratum, score_strata
 from credalearn.conformal.calibration import NARROW
-from fake_run import add_rule, fake_run, with_facts, with_folds
+from fake_run import add_rule, fake_run, rows_of, with_facts, with_folds
 from present import present
 from small_run import features, make_run
 from team_files import snapshot
@@ -36,16 +36,12 @@ def certified(run: Run, coverage: float = 0.9, **options: Any) -> WidenedSets:
 
 def slowly(run: Run, split: str) -> tuple[CredalPredictions, np.ndarray]:
     """Sets and votes of a split, row by row from the two tables."""
-    votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
-    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
+    rows, votes = rows_of(run, split)
     parts = (
-        torch.tensor(
-            [[row[f"{part}:{name}"] for name in run.classes] for row in rows], dtype=torch.float64
-        )
+        torch.tensor(np.array([[row[f"{part}:{name}"] for name in run.classes] for row in rows]))
         for part in ("p", "lower", "upper")
     )
-    said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
-    return CredalPredictions(*parts), np.array(said)
+    return CredalPredictions(*parts), votes
 
 
 def score_of(predicted: CredalPredictions) -> np.ndarray:

@@ -91,17 +91,13 @@ def test_figures_that_the_records_cannot_answer_are_left_out() -> None:
     assert all(row.std is None for row in compare(fake_records(seeds=[1])))
 
 
-def rows_of(records: list[Record], reasons: dict[str, str]) -> dict[str, list[object]]:
-    table = state_page(records, reasons)[0]
-    assert isinstance(table, Table)
-    return {name: list(row.values()) for name, row in table.rows.items()}
-
-
 def test_seeds_and_foreign_images_are_missing() -> None:
     records = fake_records(seeds=(1, 2), methods=("pocc", "softmax"))
     for record in records:
         record.metrics.pop("auroc_svhn")  # type: ignore[attr-defined]
-    seeds, missing, _, _ = rows_of(records, {})["cifar10h"]
+    table = state_page(records, {})[0]
+    assert isinstance(table, Table)
+    seeds, missing, _, _ = table.rows["cifar10h"].values()
     assert seeds == "2: pocc, softmax"
     assert str(missing).endswith("pocc-ensemble, 8 seeds, foreign images of svhn")
 
