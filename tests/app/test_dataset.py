@@ -231,9 +231,7 @@ def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) ->
     kept = table.filter((pl.col("item") < "x030") | (pl.col("part") != "train"))
     assert data.items == kept["item"].to_list()
     twice = pl.DataFrame({"item": ["x040", "x040"], "gold": ["cat", "dog"]})
-    with pytest.raises(
-        cl.CredalError, match=r"gold label 'dog' here and 'cat' in the table, row 1"
-    ):
+    with pytest.raises(cl.CredalError, match=r"label 'dog' here and 'cat' in the table, row 1"):
         Dataset(voted, features=table, gold=twice)
     with pytest.raises(cl.CredalError, match=r"no column name looks like a true class"):
         Dataset(voted, features=table, gold=twice.rename({"gold": "size"}))

@@ -18,7 +18,9 @@ import pytest
 import torch
 from PIL import Image
 
+from annotation_exports import EXPORTS
 from credalearn.app.run import Run
+from fuzzing import RUN_FILES, ChangedRun, read_changed_export
 from kills import Server, errors
 from small_run import features, make_image_run, make_pictures, make_run, votes
 from team_files import Capture, in_process, make_team, snapshot, train_arguments
@@ -185,13 +187,32 @@ def test_hostile_names_are_never_interpreted(inside: Path, capsys: Capture) -> N
     assert Run.load(run).classes[-1] == EVIL or EVIL in Run.load(run).classes
 
 
+# Damaged files: one line that says what is wrong, or the right result
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_damage_is_refused_in_one_line_and_harmless_changes_count_equally(
+    tmp_path: Path, name: str
+) -> None:
+    for seed in range(60):  # scripts/attack.py takes more
+        read_changed_export(name, seed, tmp_path / "export")
+
+
+@pytest.fixture(scope="module")
+def changed_run(tmp_path_factory: pytest.TempPathFactory) -> ChangedRun:
+    return ChangedRun(tmp_path_factory.mktemp("changed"))
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+def test_a_changed_file_is_refused_in_one_line_or_used(changed_run: ChangedRun, name: str) -> None:
+    for seed in range(50):  # scripts/attack.py takes more
+        changed_run.use_changed(name, seed, command=seed % 2 == 0)
+
+
 # Full disks and missing permissions
 
 
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts and becomes another user")
-
-
-@AS_ROOT
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_another_user_can_read_but_not_write_a_run() -> None:
     # A folder that others may enter, unlike tmp_path.
     with tempfile.TemporaryDirectory() as made, Server() as server:

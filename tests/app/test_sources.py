@@ -241,9 +241,7 @@ def test_rejects_small_files_that_unpack_to_much(
 ) -> None:
     monkeypatch.setattr(_array_file, "_LARGE", 1 << 22)
     path = bomb(tmp_path / f"items{suffix}")
-    with pytest.raises(
-        CredalError, match=r"unpacks to 16,.* than 100 times as many\. To fix: check"
-    ):
+    with pytest.raises(CredalError, match=r"unpacks to 16,.* 100 times .*\. To fix: check"):
         open_source(path)
     monkeypatch.setattr(_array_file, "_LARGE", 1 << 25)
     assert open_source(path).columns[-1] == "f15"

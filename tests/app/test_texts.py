@@ -104,9 +104,7 @@ def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
     test = cl.read_annotations(write(tmp_path / "test.json", other))
     data = cl.Dataset(votes, text="reply", test=test)
     assert np.asarray(data.X).tolist() == [*messages(20)[0], *messages(9, random_state=1)[0]]
-    with pytest.raises(
-        cl.CredalError, match=r"20 items .* have the name and content of an item of"
-    ):
+    with pytest.raises(cl.CredalError, match=r"20 items .* the name and content of an item of"):
         cl.Dataset(votes, validation=votes, test=test)
     with pytest.raises(cl.CredalError, match=r"9 items .* have the name and content of an item of"):
         cl.Dataset(votes, validation=test, test=test)
@@ -134,7 +132,7 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
     with pytest.raises(cl.CredalError, match=r"no column 'mesage'.*did you mean 'message'"):
         cl.Dataset(annotations, table=items, text="mesage")
     with pytest.raises(
-        cl.CredalError, match=r"text; its columns are: .*, label\. To fix: pass --text COLUMN"
+        cl.CredalError, match=r"columns are: .*, label\. To fix: pass --text COLUMN"
     ):
         cl.Dataset(annotations)
     with pytest.raises(cl.CredalError, match="5 of 30 items have no text in"):

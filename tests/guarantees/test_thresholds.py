@@ -163,12 +163,7 @@ def test_rejects_bad_capacities(defer: float) -> None:
         ([0.1], [0], {"method": "capacity"}, "method must be one of 'learn-then-test', 'betting'"),
         ([0.1], None, {}, "certifying needs errors. To fix: pass wrong, or predicted and truth"),
         ([0.1], [0], {"max_error": None}, "nothing was requested"),
-        (
-            [0.1],
-            [0],
-            {"method": "sgr", "per_class": True},
-            "method 'sgr' certifies max_error alone",
-        ),
+        ([0.1], [0], {"method": "sgr", "per_class": True}, "'sgr' certifies max_error alone"),
         ([0.1], [0], {"per_class": True}, "thresholds per class certify max_error of each"),
         ([0.1], [0], {"against": "truth"}, "against must be one of 'majority'"),
         ([0.1], [0], {"groups": ["a", "b"]}, r"groups must have shape \(1,\); got \(2,\)"),

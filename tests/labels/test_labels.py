@@ -237,10 +237,7 @@ def test_precision_follows_the_input() -> None:
         (lambda: from_posterior([[0.5, 0.5]] * 2, [1, -1]), "num_votes must be 0 or more; row 1"),
         (lambda: from_posterior([[0.5, 0.5]], [1, 2]), "num_votes must be one number, or one per"),
         (lambda: from_posterior([[0.5, 0.6]], 1), "each row of posterior must sum to 1"),
-        (
-            lambda: contaminate([[0.5, 0.5]], 1.5),
-            "epsilon must be 0 or more and at most 1; got 1.5",
-        ),
+        (lambda: contaminate([[0.5, 0.5]], 1.5), "epsilon must be 0 or more and at most 1; got"),
         (lambda: hull([[[math.nan] * 2], [[0.5] * 2]]), "one statement or more; row 0 .* drop"),
         (lambda: hull([[[0.5, math.nan]]]), "NaN for every class .*; row 0 .* fill it"),
         (lambda: cl.from_teacher([[1.0, 2.0]], temperature=0.0), "temperature must be above 0"),

@@ -191,10 +191,7 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
         ("item,size\na,1\n", r"missing 2 of 3 features: 'weight', 'seen'.*add what"),
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
-        (
-            GOOD.replace("b,1", "a ,1"),
-            r"line 3: the item is the same as in line 2.*one row per item",
-        ),
+        (GOOD.replace("b,1", "a ,1"), r"line 3: the item is the same as in line 2.*one row per"),
         (GOOD.replace("b,1", "a,7"), r"line 3: another item has the name of the one in line 2"),
         (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*--item"),
         (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
@@ -251,8 +248,6 @@ def test_duplicates_in_different_blocks_are_found(
     frame = table(200)
     frame[190, "item"] = "new-3"
     frame.write_parquet(tmp_path / "data.parquet")
-    with pytest.raises(
-        CredalError, match=r"row 191: another item has the name of the one in row 4"
-    ):
+    with pytest.raises(CredalError, match=r"row 191: another item has the name .* in row 4"):
         predict(run, tmp_path / "data.parquet", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
