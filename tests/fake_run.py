@@ -111,9 +111,7 @@ def add_rule(
     method: CertifyMethod | None = None,
 ) -> Run:
     """Certify the run on its calibration items, as ``credalearn certify`` does."""
-    table = run.predictions.filter(
-        (pl.col("split") == "calibration") & pl.col("wrong").is_not_null()
-    )
+    table = run.predictions.filter(pl.col("wrong").is_not_null(), split="calibration")
     values, wrong = table["score"].to_numpy(), table["wrong"].to_numpy()
     if capacity is not None:
         rule = by_capacity(values, wrong, defer=capacity, confidence=confidence)

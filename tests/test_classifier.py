@@ -157,9 +157,8 @@ def test_an_item_without_weight_is_an_item_removed(sparse: bool) -> None:
     assert np.array_equal(weighted.folds_[kept], present(removed.folds_))
     assert len(present(weighted.out_of_fold_)) == len(kept)
     scaled = cl.CredalClassifier().fit(given, labels, sample_weight=1000 * weights)
-    np.testing.assert_allclose(
-        scaled.predict_proba(inside), weighted.predict_proba(inside), atol=1e-6
-    )
+    first, second = (each.predict_proba(inside) for each in (scaled, weighted))
+    np.testing.assert_allclose(first, second, atol=1e-6)
     assert present(weighted.choice_).backbone == "linear"
 
 

@@ -77,9 +77,7 @@ def test_a_random_state_decides_every_bit() -> None:
     torch.manual_seed(3)
     expected = torch.rand(3)
     torch.manual_seed(3)
-    first, second, other = (
-        cl.CredalClassifier(random_state=state).fit(X, labels) for state in (0, 0, 1)
-    )
+    first, second, other = (cl.CredalClassifier(random_state=n).fit(X, labels) for n in (0, 0, 1))
     assert torch.equal(torch.rand(3), expected)  # the caller's random numbers
     assert np.array_equal(first.predict_proba(X), second.predict_proba(X))
     assert first.choice_ == second.choice_

@@ -195,9 +195,8 @@ def test_gold_labeled_items_without_votes_calibrate_and_test(team: Team, tmp_pat
     assert set(data.part[30:]) == {"calibration", "test"}
     assert (data.truth[:30] == -1).all()
     assert [CLASSES[index] for index in data.truth[30:]] == gold["gold"].to_list()
-    assert (
-        "30 items with a gold label and no votes: for calibration and test only" in data.inspect()
-    )
+    note = "30 items with a gold label and no votes: for calibration and test only"
+    assert note in data.inspect()
     grouped = features.join(table.select("item", "patient"), on="item")
     grouped = grouped.with_columns(patient=pl.col("patient").replace("p6", "p5"))
     held = Dataset(cl.read_annotations(voted), features=grouped, gold=gold, group="patient").split()

@@ -141,10 +141,8 @@ def test_hostile_files_in_a_run_are_refused(name: str, inside: Path, capsys: Cap
 
 
 def test_links_out_of_a_run_are_not_followed(inside: Path, capsys: Capture) -> None:
-    run, secret = (
-        make_run(inside / "run", rule=False).path,
-        inside.parent / "outside" / "secret.csv",
-    )
+    run = make_run(inside / "run", rule=False).path
+    secret = inside.parent / "outside" / "secret.csv"
     for name in ("guarantee.json", "report.html", "model/MODEL_CARD.md"):
         (run / name).symlink_to(secret)
     check(capsys, inside, "report", run)

@@ -15,9 +15,8 @@ from random_sets import distributions
 def drawn(num_items: int, *, votes: int) -> tuple[cl.CredalPredictions, Tensor, Tensor]:
     """Predictions, the distributions behind the votes, and the votes."""
     torch.manual_seed(7)
-    probs = (
-        Dirichlet(torch.full((5,), 0.3, dtype=torch.float64)).sample((num_items,)) * 0.98 + 0.004
-    )
+    around = Dirichlet(torch.full((5,), 0.3, dtype=torch.float64))
+    probs = around.sample((num_items,)) * 0.98 + 0.004
     sure = torch.rand(num_items, 1) < 0.6
     truth = Dirichlet(torch.where(sure, 40.0, 2.0) * probs + 0.001).sample()
     chosen = truth.multinomial(votes, replacement=True)

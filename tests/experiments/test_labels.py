@@ -55,9 +55,8 @@ def test_draws_are_hypergeometric_and_differ_between_items_and_seeds() -> None:
         share = votes / total
         mean = number * share
         variance = number * share * (1 - share) * (total - number) / (total - 1)
-        assert drawn[:, place].mean().item() == pytest.approx(
-            mean, abs=5 * (variance / items) ** 0.5
-        )
+        error = (variance / items) ** 0.5
+        assert drawn[:, place].mean().item() == pytest.approx(mean, abs=5 * error)
         assert drawn[:, place].var().item() == pytest.approx(variance, rel=0.05)
     assert len({tuple(row) for row in drawn.tolist()}) > 30
     again, other = (draw_votes(counts, number, seed=seed) for seed in (7, 8))

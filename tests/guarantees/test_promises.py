@@ -82,9 +82,7 @@ def test_a_class_promise_can_stand_alone() -> None:
     found = certify(**classified(1), max_error=None, promises=PROMISES[:1])
     assert found.max_error is None
     assert found.certified
-    assert found.sentence().startswith(
-        "With 95 % confidence, at most 12 % of the predicted items c"
-    )
+    assert "With 95 % confidence, at most 12 % of the predicted items called" in found.sentence()
 
 
 def test_costs_weigh_errors() -> None:

@@ -106,9 +106,8 @@ def test_min_entropy_of_a_box_equals_enumeration(
     num_classes: int, num_items: int, generator: torch.Generator
 ) -> None:
     lower, upper = random_boxes(num_items, num_classes, generator)
-    slow = torch.stack(
-        [bits(corners(low, high)).min() for low, high in zip(lower, upper, strict=True)]
-    )
+    pairs = zip(lower, upper, strict=True)
+    slow = torch.stack([bits(corners(low, high)).min() for low, high in pairs])
     assert_close(min_entropy_box(lower, upper), slow, atol=1e-9, rtol=0)
 
 

@@ -226,9 +226,8 @@ def slow_coverage(halves: list[Half], rule: VoteRule) -> dict[str, float]:
                 label = from_posterior(half.posterior[item][None], build.sum()[None], rule=rule)
             low, high = label.lower[0].tolist(), label.upper[0].tolist()
             top = int(label.reference[0].argmax())
-            agree = slow_consistent(
-                held.astype(int).tolist(), low, [round(x, 9) for x in high], 0.05
-            )
+            rounded = [round(x, 9) for x in high]
+            agree = slow_consistent(held.astype(int).tolist(), low, rounded, 0.05)
             share = held[top] / held.sum()
             row = [label.diameter().item(), agree, low[top], share, share - low[top]]
             each.setdefault(item, {})[split] = row

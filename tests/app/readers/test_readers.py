@@ -1,7 +1,7 @@
 """Every reader passes one contract: recognized by content, opened once, counted as by hand."""
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -241,9 +241,7 @@ def test_later_rounds_are_read_as_what_continues_the_first(write: Write) -> None
     assert found.counts().tolist() == [[2, 0], [1, 1]]
     assert found.annotators == ("ann", "bo", "0")
     assert found.source.later == later
-    named = RoundOptions(
-        item="msg", annotator="who", label="what", merge=(later[1],), merge_item="id"
-    )
+    named = replace(options, merge=(later[1],), merge_item="id")
     assert read_rounds(first, named).counts().tolist() == [[2, 0], [0, 1]]
 
 

@@ -131,9 +131,7 @@ def test_skill_decides_the_truth_that_certify_uses(tmp_path: Path) -> None:
     known = dict(zip(NAMES, np.where(y, "dog", "cat"), strict=True))
     for each, least, most in ((plain, 0.0, 0.95), (run, 0.95, 1.0)):
         table = each.predictions.filter(pl.col("truth").is_not_null())
-        right = np.mean(
-            [known[item] == truth for item, truth in table["item", "truth"].iter_rows()]
-        )
+        right = np.mean([known[i] == truth for i, truth in table["item", "truth"].iter_rows()])
         assert least <= right <= most
     found = present(run.certify(max_error=0.2).guarantee)
     assert "Dawid and Skene's model" in found.sentence()

@@ -232,13 +232,10 @@ def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -
     run = fake_run(tmp_path / "run")
     first = run.certify(max_error=0.1)
     assert Run.load(run.path).certify(max_error=0.1).guarantee == first.guarantee
-    with pytest.raises(
-        cl.CredalError, match=r"already answered a request \(max_error=0\.1\)"
-    ) as no:
+    with pytest.raises(cl.CredalError, match=r"answered a request \(max_error=0\.1\)") as no:
         Run.load(run.path).certify(max_error=0.2)
-    assert "recalibrate on new items, or pass --again: the confidence is then 92.5 %" in str(
-        no.value
-    )
+    said = str(no.value)
+    assert "recalibrate on new items, or pass --again: the confidence is then 92.5 %" in said
     with pytest.raises(cl.CredalError, match="already answered"):
         run.certify(max_error=0.1, score="top-probability")
     run.certify(set_coverage=0.9)  # promises nothing about errors

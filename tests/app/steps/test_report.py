@@ -58,10 +58,8 @@ def test_every_reading_is_that_of_the_predictions(run: Run, page: str) -> None:
         judged = kept["wrong"].drop_nulls()
         texts = reading["texts"]
         assert (texts["kept_count"], texts["deferred_count"]) == (str(count), str(300 - count))
-        assert (texts["kept"], texts["deferred"]) == (
-            percent(count / 300),
-            percent(1 - count / 300),
-        )
+        shares = (percent(count / 300), percent(1 - count / 300))
+        assert (texts["kept"], texts["deferred"]) == shares
         assert texts["error"] == percent(judged.mean() if len(judged) else None)  # type: ignore[arg-type]
         assert (texts["wrong"], texts["judged"]) == (str(judged.sum()), str(len(judged)))
         by_class = [deferred.filter(pl.col("truth") == name).height for name in run.classes]
@@ -172,9 +170,8 @@ def test_thresholds_per_class_have_a_verdict_and_no_place_on_the_slider(tmp_path
     page = page_of(run)
     tested = run.held_out("test")
     kept = present(run.guarantee).keeps(tested["score"].to_numpy(), tested["label"].to_list())
-    assert f"Keep the model’s label for {percent(kept.mean())} of the items" in words_of(
-        page, "verdict"
-    )
+    words = words_of(page, "verdict")
+    assert f"Keep the model’s label for {percent(kept.mean())} of the items" in words
     assert "region" not in data_of(page)
 
 

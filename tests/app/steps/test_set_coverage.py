@@ -142,9 +142,8 @@ def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
     table = pl.DataFrame({"score": score, "label": ["benign"] * 3})
     items = VotedItems(predicted, observed, usable, counted=True, table=table)
     run = add_rule(run)
-    wide = widened(
-        replace(run, guarantee=replace(present(run.guarantee), threshold=0.5)), found, items
-    )
+    rule = replace(present(run.guarantee), threshold=0.5)
+    wide = widened(replace(run, guarantee=rule), found, items)
     np.testing.assert_allclose(wide.lower[0], [0.6, 0.2], atol=1e-6)
     assert (wide.seen, wide.covered, wide.kept) == (2, 1, (1, 1))
     assert (wide.width_before, wide.width_after) == pytest.approx((0, 0.2), abs=1e-6)

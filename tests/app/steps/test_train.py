@@ -261,16 +261,13 @@ def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path)
     owls = pl.read_csv(team.votes).filter(label="owl")["item"].unique().to_list()
     part = pl.when(pl.col("item").is_in(owls)).then(pl.lit("test")).otherwise(pl.col("part"))
     table = pl.read_csv(team.features).with_columns(part=part)
-    data = Dataset(
-        cl.read_annotations(team.votes), features=table, split="part", drop=("patient", "truth")
-    )
+    drop = ("patient", "truth")
+    data = Dataset(cl.read_annotations(team.votes), features=table, split="part", drop=drop)
     message = r"no training item of .* has a vote for 'owl'.*--missing=owl"
     with pytest.raises(cl.CredalError, match=f"{message}, merge it into another class with --map"):
         train(data, tmp_path / "run")
     said = pl.read_csv(team.votes).with_columns(top_percent=80).rename({"label": "top"})
-    stated = Dataset(
-        cl.read_annotations(said), features=table, split="part", drop=("patient", "truth")
-    )
+    stated = Dataset(cl.read_annotations(said), features=table, split="part", drop=drop)
     with pytest.raises(cl.CredalError, match=f"{message}, or choose another --random-state"):
         train(stated, tmp_path / "run")
 

@@ -19,9 +19,8 @@ def test_marks_are_those_of_counting(means: list[int | None], better: Any) -> No
     rows: dict[str, dict[str, Value]] = {
         str(i): {"x": None if m is None else (m / 20, None)} for i, m in enumerate(means)
     }
-    cells = [
-        line.split(" | ")[1][:-2] for line in markdown(Table("", [column], rows)).splitlines()[2:]
-    ]
+    lines = markdown(Table("", [column], rows)).splitlines()
+    cells = [line.split(" | ")[1][:-2] for line in lines[2:]]
     printed = {float(f"{m / 20:.1f}") for m in means if m is not None}
     alone = means.count(None) == len(means) - 1
     for mean, cell in zip(means, cells, strict=True):
