@@ -125,27 +125,11 @@ def statements_csv() -> bytes:
 def label_studio_json() -> bytes:
     tasks = []
     for i, (item, votes) in enumerate(VOTES.items(), 1):
-        given = [
-            {
-                "id": 100 * i + j,
-                "completed_by": {"id": j, "email": f"{who}@example.org"},
-                "was_cancelled": label is None,
-                "ground_truth": False,
-                "lead_time": 4.2,
-                "result": [
-                    {
-                        "from_name": "animal",
-                        "to_name": "image",
-                        "type": "choices",
-                        "value": {"choices": [label]},
-                    }
-                ]
-                if label
-                else [],
-            }
-            for j, (who, label) in enumerate(votes.items())
-        ]
-        tasks.append({"id": i, "data": {"image": item}, "annotations": given, "predictions": []})
+        labels = ({"animal": label} if label else {} for label in votes.values())
+        tasks.append(studio_task(i, {"image": item}, *labels, predictions=[]))
+        for given, (who, label) in zip(tasks[-1]["annotations"], votes.items(), strict=True):
+            known = {"id": PEOPLE.index(who), "email": f"{who}@example.org"}
+            given |= {"completed_by": known, "was_cancelled": label is None, "lead_time": 4.2}
     return to_json(tasks)
 
 

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 import credalearn as cl
 
@@ -18,6 +19,11 @@ def clouds(num_classes: int = 3, num_items: int = 90) -> tuple[np.ndarray, np.nd
     wrong = random.random((num_items, 5)) < 0.2
     votes = np.where(wrong, random.integers(num_classes, size=(num_items, 5)), y[:, None])
     return X, y, (votes[:, :, None] == np.arange(num_classes)).sum(1)
+
+
+def tiny() -> nn.Module:
+    """A backbone of one's own, for tables of five."""
+    return nn.Sequential(nn.Linear(5, 8), nn.ReLU())
 
 
 def classifier(method: Any = "pocc", **options: Any) -> cl.CredalClassifier:

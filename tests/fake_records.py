@@ -1,6 +1,7 @@
 """Records of runs that never were, for tests of what reads records."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +12,15 @@ from credalearn_experiments.settings.catalog import ALL_SETTINGS
 VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n", "cifar10n-voted", "cifar10h-new-votes")
 VOTED_METRICS = (
     *("error_at_80", "error_at_90", "human_cross_entropy", "human_error", "human_error_at_80"),
-    *(
-        "ece_tempered",
-        "human_error_at_90",
-        "human_coverage",
-        "human_gap",
-        "set_coverage_90",
-        "set_width_90",
-    ),
-    *("set_coverage_95", "set_width_95", "set_width_90_plain"),
+    *("ece_tempered", "human_error_at_90", "human_coverage", "human_gap", "set_width_90_plain"),
+    *("set_coverage_90", "set_width_90", "set_coverage_95", "set_width_95"),
 )
+
+
+def one(**changes: Any) -> Record:
+    """A record, with something else than usual."""
+    given = {"setting": "cifar10h", "method": "pocc", "seed": 1, "metrics": {"accuracy": 0.9}}
+    return Record(**{**given, **changes})
 
 
 def fake_records(

@@ -23,7 +23,6 @@ from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
 from credalearn.app.steps.set_coverage import certify_sets
 from credalearn.app.steps.train import prediction_table
-from credalearn.conformal import Distance, Scale
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
 NAMES = ("benign", "indeterminate", "malignant", "artifact")
@@ -77,45 +76,14 @@ def fake_run(
         inputs = InputFacts(kind="images", path=str(pictures), image_size=64)
     else:
         inputs = InputFacts(kind="features", path="features.parquet", features=("size", "texture"))
-    return write_folder(
-        folder,
-        items,
-        split,
-        votes,
-        truth,
-        row_digests(real),
-        CredalPredictions.from_vertices(torch.from_numpy(heads)),
-        classes=classes,
-        inputs=inputs,
-        options=training_options(
-            method=method, backbone="resnet18" if images else "mlp", random_state=random_state
-        ),
-    )
-
-
-def write_folder(
-    folder: Path,
-    items: list[str],
-    split: np.ndarray,
-    votes: np.ndarray,
-    truth: np.ndarray,
-    digests: list[str],
-    predicted: CredalPredictions,
-    *,
-    classes: Sequence[str],
-    inputs: InputFacts,
-    options: TrainingOptions,
-    model_sha256: str = "",
-) -> Run:
-    """The files of a run; predictions are those of the items outside the training split."""
     folder.mkdir(parents=True, exist_ok=True)
     table = {"item": items, "split": split.tolist(), "group": [None] * len(items)}
     table["truth"] = [classes[k] if k >= 0 else None for k in truth]
-    table["digest"] = digests
+    table["digest"] = row_digests(real)
     table |= {f"n:{name}": votes[:, k].astype(float).tolist() for k, name in enumerate(classes)}
     rows = np.flatnonzero(split != "train")
     predictions = prediction_table(
-        predicted,
+        CredalPredictions.from_vertices(torch.from_numpy(heads)),
         [items[row] for row in rows],
         classes,
         split=split[rows],
@@ -127,12 +95,10 @@ def write_folder(
         "items": pl.DataFrame(table, schema_overrides={"group": pl.String, "truth": pl.String}),
         "predictions": predictions,
     }
-    write_run(
-        folder,
-        facts(classes, split, votes, inputs, options),
-        tables,
-        model_sha256=model_sha256,
+    options = training_options(
+        method=method, backbone="resnet18" if images else "mlp", random_state=random_state
     )
+    write_run(folder, facts(classes, split, votes, inputs, options), tables, model_sha256="")
     return Run.load(folder)
 
 
@@ -145,9 +111,7 @@ def add_rule(
     method: CertifyMethod | None = None,
 ) -> Run:
     """Certify the run on its calibration items, as ``credalearn certify`` does."""
-    table = run.predictions.filter(
-        (pl.col("split") == "calibration") & pl.col("wrong").is_not_null()
-    )
+    table = run.predictions.filter(pl.col("wrong").is_not_null(), split="calibration")
     values, wrong = table["score"].to_numpy(), table["wrong"].to_numpy()
     if capacity is not None:
         rule = by_capacity(values, wrong, defer=capacity, confidence=confidence)
@@ -189,16 +153,18 @@ def grouped(run: Run, size: int) -> Run:
     return with_facts(run, items=run.items.with_columns(groups), splits=splits)
 
 
-def add_sets(
-    run: Run,
-    *,
-    coverage: float = 0.9,
-    distance: Distance = "box",
-    scale: Scale = "relative-variance",
-) -> Run:
+def add_sets(run: Run, *, coverage: float = 0.9) -> Run:
     """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
-    found = certify_sets(run, coverage, distance=distance, scale=scale)
+    found = certify_sets(run, coverage, distance="box", scale="relative-variance")
     return run.keeping(sets=found.inflation)
+
+
+def rows_of(run: Run, split: str) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Predictions of a split and the votes (N, K) on its items, row by row from the two tables."""
+    known = {row["item"]: row for row in run.items.iter_rows(named=True)}
+    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
+    votes = [[known[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
+    return rows, np.array(votes)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from credalearn.app.annotations.table import Annotations, Origin
@@ -41,6 +42,20 @@ def bounds_of(*bounds: tuple[str, str, float]) -> Annotations:
     items, classes = (tuple(table[name].unique(maintain_order=True)) for name in ("item", "label"))
     origin = Origin(Path("bounds.csv"), "bounds", "by hand", len(bounds))
     return Annotations("bounds", items, classes, table, origin)
+
+
+def crowd(num_items: int, *, bad: int = 0) -> list[Vote]:
+    """Four people who agree 90 % of the time, and one who is always wrong on the first items."""
+    dice = np.random.default_rng(0)
+    votes: list[Vote] = []
+    for i in range(num_items):
+        truth = int(dice.integers(3))
+        for who in "abcd":
+            label = truth if dice.random() < 0.9 else int(dice.integers(3))
+            votes.append((f"i{i}", who, str(label)))
+        if i < bad:
+            votes.append((f"i{i}", "bad", str((truth + 1) % 3)))
+    return votes
 
 
 def three_items() -> Annotations:

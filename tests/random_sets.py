@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import product
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -90,6 +91,25 @@ KINDS: dict[str, Maker] = {
     "balls": balls,
     "possibilities": possibilities,
 }
+
+
+def outcomes(num_votes: int, num_classes: int) -> np.ndarray:
+    """Every way to spread the votes over the classes, shape (outcomes, K)."""
+    if num_classes == 1:
+        return np.array([[num_votes]])
+    parts = []
+    for first in range(num_votes + 1):
+        rest = outcomes(num_votes - first, num_classes - 1)
+        parts.append(np.column_stack([np.full(len(rest), first), rest]))
+    return np.concatenate(parts)
+
+
+def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
+    """A random member of every set: a mixture of its middle and five extremes, shape (N, K)."""
+    costs = torch.randn(5, *sets.shape, generator=generator, dtype=torch.float64)
+    points = torch.stack([sets.center(), *(sets.worst_target(cost) for cost in costs)])
+    weights = distributions(len(sets), 6, generator=generator)
+    return torch.einsum("nv,vnk->nk", weights, points)
 
 
 def events(num_classes: int) -> list[Tensor]:

@@ -1,19 +1,15 @@
 """A small finished run, made in a second, for the tests of what comes after training."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from PIL import Image
 
 import credalearn as cl
-from credalearn._files import sha256_of
-from credalearn.app.facts import InputFacts
-from credalearn.app.features import row_digests
 from credalearn.app.run import Run
 from credalearn.guarantees import Guarantee
-from fake_run import training_options, write_folder
 
 CLASSES = ("cat", "dog", "=owl")
 FEATURES = ("size", "weight", "seen")
@@ -36,16 +32,31 @@ def votes(values: np.ndarray, *, random_state: int = 1) -> np.ndarray:
     return np.array([rng.multinomial(5, share) for share in shares])
 
 
+def trained(
+    folder: Path, table: pl.DataFrame, counts: np.ndarray, inputs: dict[str, Any], **options: Any
+) -> Run:
+    """The first half of the items is trained on; the second is calibration and test."""
+    said = table.select("item").with_columns(**dict(zip(CLASSES, counts.T, strict=True)))
+    annotations = cl.read_annotations(said, format="counts", classes=CLASSES)
+    return cl.Run.train(cl.Dataset(annotations, split="part", **inputs), folder, **options)
+
+
+def halves(names: list[str]) -> pl.DataFrame:
+    """The items with their splits."""
+    part = [("calibration", "test")[n % 2] for n in range(len(names))]
+    part[: len(names) // 2] = ["train"] * (len(names) // 2)
+    return pl.DataFrame({"item": names, "part": part})
+
+
 def make_run(folder: Path, *, method: str = "pocc", rule: bool = True, num_items: int = 120) -> Run:
-    """Train on half of the items and write what ``credalearn train`` writes."""
+    """A run on features, by ``credalearn train``."""
     values = features(num_items)
-    counts = votes(values)
-    half = num_items // 2
-    more: dict[str, Any] = {} if method == "auto" else {"epochs": 5}
-    clf = cl.CredalClassifier(method, random_state=0, **more)
-    clf.fit(values[:half], cl.from_votes(counts[:half]), classes=list(CLASSES))
-    inputs = InputFacts(kind="features", path="items.csv", features=FEATURES)
-    return finish_run(folder, clf, values, counts, row_digests(values), inputs, rule=rule)
+    table = halves([f"item-{row}" for row in range(num_items)]).with_columns(
+        **dict(zip(FEATURES, values.T, strict=True))
+    )
+    more: dict[str, Any] = {} if method == "auto" else {"epochs": 5, "device": "cpu"}
+    run = trained(folder, table, votes(values), {"features": table}, method=method, **more)
+    return with_rule(run) if rule else run
 
 
 def make_pictures(folder: Path, num_images: int, size: int) -> np.ndarray:
@@ -60,53 +71,20 @@ def make_pictures(folder: Path, num_images: int, size: int) -> np.ndarray:
 
 def make_image_run(folder: Path, pictures: Path, counts: np.ndarray) -> Run:
     """A run on as many of the images in a folder as there are rows of votes, in their order."""
-    files = sorted(pictures.rglob("*.png"))[: len(counts)]
-    images = np.stack([np.asarray(Image.open(file)).transpose(2, 0, 1) for file in files])
-    clf = cl.CredalClassifier(backbone="resnet18", epochs=1, random_state=0, device="cpu")
-    X = images.astype(np.float32)
-    clf.fit(X[: len(X) // 2], cl.from_votes(counts[: len(X) // 2]), classes=list(CLASSES))
-    inputs = InputFacts(kind="images", path=str(pictures), image_size=images.shape[2])
-    digests = [sha256_of(file) for file in files]
-    return finish_run(folder, clf, X, counts, digests, inputs, rule=True)
-
-
-def finish_run(
-    folder: Path,
-    clf: cl.CredalClassifier,
-    X: np.ndarray,
-    counts: np.ndarray,
-    digests: list[str],
-    inputs: InputFacts,
-    *,
-    rule: bool,
-) -> Run:
-    """The files of a run; the second half of the items is calibration and test."""
-    clf.save(folder / "model")
-    half = len(X) // 2
-    split = ["train"] * half + [("calibration", "test")[row % 2] for row in range(len(X) - half)]
-    run = write_folder(
-        folder,
-        [f"item-{row}" for row in range(len(X))],
-        np.array(split),
-        counts,
-        counts.argmax(1),
-        digests,
-        clf.predict_credal(X[half:]),
-        classes=CLASSES,
-        inputs=inputs,
-        options=training_options(method=clf.method, backbone=clf.backbone, epochs=clf.epochs),
-        model_sha256=json.loads((folder / "model" / "config.json").read_text())["weights_sha256"],
-    )
-    return with_rule(run) if rule else run
+    table = halves([file.stem for file in sorted(pictures.rglob("*.png"))[: len(counts)]])
+    inputs = {"images": pictures, "image_size": 8, "table": table}
+    options = {"method": "pocc", "epochs": 1, "device": "cpu"}
+    return with_rule(trained(folder, table, counts, inputs, **options))
 
 
 def with_rule(run: Run) -> Run:
     """The run with a guarantee that keeps half of the calibration items."""
-    num_items = len(run.predictions) // 2
+    calibration = run.held_out("calibration")
+    num_items = len(calibration)
     rule = Guarantee(
         method="sgr",
         against="majority",
-        threshold=float(np.median(run.predictions["score"])),
+        threshold=float(np.median(calibration["score"])),
         num_items=num_items,
         kept=num_items // 2,
         errors=0.0,

@@ -2,7 +2,6 @@
 
 import hashlib
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from credalearn.app.cli import main
 from credalearn.app.dataset import Dataset
 from credalearn.app.readers import read_annotations
 
+Capture = pytest.CaptureFixture[str]
 CLASSES = ("cat", "dog", "owl")
 PEOPLE = ("ann", "bo", "cy", "dee", "eve")
 
@@ -79,7 +79,7 @@ def team_data(team: Team, **options: Any) -> Dataset:
     return Dataset(votes, features=team.features, **{"drop": drop} | options)
 
 
-def train_arguments(team: Team, *more: str | Path) -> list[str]:
+def train_arguments(team: Team, *more: object) -> list[str]:
     """The train command on a team's files, quick; what is given more comes last."""
     wanted = [str(each) for each in more]
     given = ["train", str(team.votes), "-o", str(team.run)]
@@ -122,13 +122,6 @@ def in_process(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
         sys.argv = before
     out, err = capsys.readouterr()
     return Done(code, out, err)
-
-
-def in_new_process(*arguments: object) -> Done:
-    """The command, in a process of its own."""
-    line = [sys.executable, "-m", "credalearn", *map(str, arguments)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def succeed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:

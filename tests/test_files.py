@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from credalearn._files import (
-    NotWrittenError,
-    check_file,
-    not_written,
-    whole_file,
-)
+from credalearn._files import NotWrittenError, check_file, not_written, whole_file
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,10 @@ import pytest
 from torch import nn
 
 import credalearn as cl
-from clouds import classifier, clouds
+from clouds import classifier, clouds, tiny
 from credalearn import _model_files
 from credalearn._tensors import read_tensors, write_tensors
 from credalearn.methods import METHODS
-
-
-def tiny() -> nn.Module:
-    """A backbone of one's own, for tables of five."""
-    return nn.Sequential(nn.Linear(5, 8), nn.ReLU())
 
 
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:

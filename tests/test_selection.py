@@ -14,6 +14,7 @@ from credalearn._folds import Items, make_folds
 from credalearn._selection import linear_path
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature
+from present import present
 
 
 def items_of(X: np.ndarray, labels: cl.CredalSet) -> Items:
@@ -47,6 +48,11 @@ def test_folds_spread_the_classes_evenly() -> None:
     assert (folds != make_folds(one_hot(y, 3), None, random_state=1)).any()
 
 
+@pytest.mark.catches(
+    "_folds.py",
+    "names = np.arange(len(truth)) if groups is None else np.asarray(groups)",
+    "names = np.arange(len(truth))",
+)
 def test_the_classifier_keeps_groups_together() -> None:
     X, y, _ = clouds()
     groups = np.arange(90) // 9
@@ -56,8 +62,7 @@ def test_the_classifier_keeps_groups_together() -> None:
         [*groups[:-9].tolist()] + [None] * 9,
     ):
         clf = cl.CredalClassifier().fit(X, y, groups=given)
-        assert clf.folds_ is not None
-        assert all(len(set(clf.folds_[groups == group])) == 1 for group in range(10))
+        assert all(len(set(present(clf.folds_)[groups == group])) == 1 for group in range(10))
     with pytest.raises(cl.CredalError, match=r"two groups of items or more.* got 1\."):
         cl.CredalClassifier().fit(X, y, groups=np.zeros(90))
     with pytest.raises(cl.CredalError, match=r"two items or more, to compare models; got 1"):
@@ -72,21 +77,17 @@ def test_a_random_state_decides_every_bit() -> None:
     torch.manual_seed(3)
     expected = torch.rand(3)
     torch.manual_seed(3)
-    first, second, other = (
-        cl.CredalClassifier(random_state=state).fit(X, labels) for state in (0, 0, 1)
-    )
+    first, second, other = (cl.CredalClassifier(random_state=n).fit(X, labels) for n in (0, 0, 1))
     assert torch.equal(torch.rand(3), expected)  # the caller's random numbers
     assert np.array_equal(first.predict_proba(X), second.predict_proba(X))
     assert first.choice_ == second.choice_
     assert first.temperatures_ == second.temperatures_
-    assert first.folds_ is not None
-    assert (first.folds_ != other.folds_).any()
+    assert (present(first.folds_) != other.folds_).any()
 
 
 def test_chooses_a_network_where_only_a_network_learns() -> None:
     X, y = rings(1500)
-    few = cl.CredalClassifier().fit(X[:400], y[:400]).choice_
-    assert few is not None
+    few = present(cl.CredalClassifier().fit(X[:400], y[:400]).choice_)
     assert few.backbone == "linear"  # too few items to try
     clf = cl.CredalClassifier().fit(X[:1200], y[:1200])
     assert clf.choice_ is not None
@@ -95,8 +96,7 @@ def test_chooses_a_network_where_only_a_network_learns() -> None:
     assert clf.choice_.words.startswith("a network with two hidden layers and ")
     assert clf.score(X[1200:], y[1200:]) > 0.95
     assert clf.model_.members[0](torch.from_numpy(X)).shape == (1500, 3, 2)
-    out_of_fold = clf.out_of_fold_
-    assert out_of_fold is not None
+    out_of_fold = present(clf.out_of_fold_)
     assert (out_of_fold.classes.numpy() == y[:1200]).mean() > 0.95
     with pytest.raises(cl.CredalError, match=r"X is sparse, .* To fix: pass X\.toarray\(\)"):
         clf.predict(csr_array(X))
@@ -116,6 +116,11 @@ def test_chooses_the_linear_model_where_it_is_right() -> None:
     assert np.abs(votes_meant - right).mean() < 0.05
 
 
+@pytest.mark.catches(
+    "_folds.py",
+    "np.flatnonzero(folds != fold) for fold in",
+    "np.flatnonzero(folds == fold) for fold in",
+)
 def test_predictions_out_of_fold_come_from_models_without_the_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -206,6 +211,11 @@ def held_out_votes() -> tuple[np.ndarray, np.ndarray]:
     return X, np.stack([5 - votes, votes], 1)
 
 
+@pytest.mark.catches(
+    "classifier.py",
+    '{"truth": items.truth, "votes": items.labels.reference}',
+    '{"truth": items.labels.reference, "votes": items.labels.reference}',
+)
 def test_each_meaning_is_better_at_what_it_is_about() -> None:
     X, counts = held_out_votes()
     clf = cl.CredalClassifier().fit(X[:400], cl.from_votes(counts[:400]))
@@ -221,8 +231,7 @@ def test_each_meaning_is_better_at_what_it_is_about() -> None:
     assert clf.temperatures_["truth"] < clf.temperatures_["votes"]
     truth, votes = (clf.predict_credal(X, meaning=each) for each in ("truth", "votes"))
     # What the next annotator says is the head that learned the vote shares, which is in the set.
-    assert votes.vertices is not None
-    assert torch.equal(votes.probs, votes.vertices[:, 2])
+    assert torch.equal(votes.probs, present(votes.vertices)[:, 2])
     assert (votes.classes == truth.classes).double().mean() > 0.95
     assert_close(clf.predict_proba(X), truth.probs.double().numpy(), atol=1e-6, rtol=0)
     with pytest.raises(cl.CredalError, match="meaning must be one of 'truth', 'votes'; got 'gold'"):
@@ -233,11 +242,9 @@ def test_temperatures_are_those_of_the_predictions_out_of_fold() -> None:
     X, counts = held_out_votes()
     labels = cl.from_votes(counts[:400])
     clf = cl.CredalClassifier().fit(X[:400], labels)
-    assert clf.out_of_fold_ is not None
     truth = truth_of(labels, None, np.arange(2))
     for meaning, target in (("truth", truth), ("votes", labels.reference)):
-        undone = clf.out_of_fold_.temper(1 / clf.temperatures_["truth"])
-        assert undone.vertices is not None
-        probs = undone.probs if meaning == "truth" else undone.vertices[:, 2]
+        undone = present(clf.out_of_fold_).temper(1 / clf.temperatures_["truth"])
+        probs = undone.probs if meaning == "truth" else present(undone.vertices)[:, 2]
         found = fit_temperature(probs, target)
         assert clf.temperatures_[meaning] == pytest.approx(found, rel=1e-2)  # type: ignore[index]

@@ -149,9 +149,7 @@ def test_rejects_bad_tables(X: Any, message: str) -> None:
 )
 def test_values_that_are_neither_strings_nor_numbers_are_type_errors(value: Any) -> None:
     column = pd.DataFrame({"a": pd.Series([None, value], dtype=object)})
-    with pytest.raises(
-        TypeError, match=r"'a', row 1.* argument must be .* string.* number"
-    ) as found:
+    with pytest.raises(TypeError, match=r"'a', row 1.* must be .* string.* number") as found:
         fit(column)
     assert isinstance(found.value, CredalError)
 
@@ -162,8 +160,4 @@ def test_rejects_other_columns_than_in_training() -> None:
     for other in (frame[["site", "age"]], frame[["age"]], frame.rename(columns={"age": "Age"})):
         with pytest.raises(CredalError, match=r"columns used in training.* 'age', 'site'; got"):
             transform(encoder, other)
-    with pytest.raises(CredalError, match=r"'age' must contain numbers.*row 1 is 'old'"):
-        transform(encoder, [[None, "a"], ["old", "a"]])
-    with pytest.raises(CredalError, match=r"'site' must contain texts.*row 0 is 5"):
-        transform(encoder, [[1, 5]])
     assert transform(fit(frame.to_numpy()), frame).shape == (2, 3)

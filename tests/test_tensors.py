@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import pytest
 import torch
 from torch import nn
 
-from credalearn import CredalError
 from credalearn._tensors import read_tensors, write_tensors
 
 
@@ -33,21 +31,3 @@ def test_every_memory_order_is_written_and_read_back(tmp_path: Path) -> None:
     write_tensors(path, {"x": rows})
     assert read_tensors(path, fix="write it again")[1] == {}
     assert [each.name for each in path.parent.iterdir()] == [path.name]
-
-
-def test_missing_and_damaged_files_are_named_with_the_remedy(tmp_path: Path) -> None:
-    path = tmp_path / "a.safetensors"
-    for folder in (False, True):
-        if folder:
-            path.mkdir()
-        with pytest.raises(CredalError) as found:
-            read_tensors(path, fix="train again")
-        assert str(found.value) == f"there is no file {path}. To fix: train again."
-    path.rmdir()
-    write_tensors(path, {"x": torch.zeros(3)})
-    whole = path.read_bytes()
-    for content in (b"", whole[:-1], whole[1:]):
-        path.write_bytes(content)
-        said = rf"^{path} is damaged \(.+\)\. To fix: train again\.$"
-        with pytest.raises(CredalError, match=said):
-            read_tensors(path, fix="train again")

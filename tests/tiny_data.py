@@ -116,10 +116,8 @@ def write_foreign(folder: Path, items: int, rng: np.random.Generator) -> None:
     (folder / "svhn").mkdir(parents=True, exist_ok=True)
     labels = np.ones((items, 1), np.uint8)
     savemat(folder / "svhn/test_32x32.mat", {"X": images.transpose(2, 3, 1, 0), "y": labels})
-    write(
-        folder / "fashion-mnist/t10k-images-idx3-ubyte.gz",
-        gzip.compress(idx(images[:, 0, :28, :28])),
-    )
+    clothes = gzip.compress(idx(images[:, 0, :28, :28]))
+    write(folder / "fashion-mnist/t10k-images-idx3-ubyte.gz", clothes)
     for row, image in enumerate(images):
         write_image(folder / f"places365/val_256/Places365_val_{row:08d}.jpg", image)
         write_image(folder / f"imagenet/val/n{row % 3:08d}/ILSVRC2012_val_{row:08d}.JPEG", image)

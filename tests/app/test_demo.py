@@ -3,20 +3,15 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from credalearn.app.run import Run
-from team_files import succeed
-
-Capture = pytest.CaptureFixture[str]
+from team_files import Capture, succeed
 
 
 def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys: Capture) -> None:
     done = succeed(capsys, "demo", "-o", tmp_path / "d")
     steps = re.split(r"^\$ credalearn ", done.out, flags=re.MULTILINE)[1:]
-    assert [step.split()[0] for step in steps] == [
-        *("inspect", "train", "certify", "predict", "report")
-    ]
+    names = ["inspect", "train", "certify", "predict", "report"]
+    assert [step.split()[0] for step in steps] == names
     for step in steps:
         assert len(step.strip().splitlines()) <= 9 + 4  # the command and at most eight lines
     run = Run.load(tmp_path / "d" / "run")

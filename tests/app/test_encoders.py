@@ -13,10 +13,9 @@ from safetensors.numpy import load_file
 import credalearn as cl
 from credalearn.app import encoders
 from credalearn.app.run import Run
-from team_files import in_process, make_images, make_team, succeed
+from team_files import Capture, in_process, make_images, make_team, succeed
 from text_items import messages
 
-Capture = pytest.CaptureFixture[str]
 SIZE = 32
 
 

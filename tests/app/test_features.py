@@ -9,16 +9,12 @@ import polars as pl
 import pytest
 
 import credalearn as cl
+from annotation_exports import Write
 from credalearn.app.features import FeatureTable, read_features, row_digests
 
 VALUES = np.random.default_rng(0).normal(size=(30, 3))
 ITEMS = [f"{number:03d}" for number in range(30)]  # 007 is a name, not a number
 TABLE = pl.DataFrame({"item": ITEMS, **{f"f{k}": VALUES[:, k] for k in range(3)}})
-
-
-def table_of(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def every_form(folder: Path) -> dict[str, Any]:
@@ -44,13 +40,13 @@ def test_every_file_format_gives_the_same_features(tmp_path: Path) -> None:
         assert row_digests(found.values) == row_digests(VALUES)
 
 
-def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
-    path = table_of(tmp_path / "f.csv", "id,size,site,note\na,1, x ,so\nb,2,,so\n")
+def test_other_columns_are_kept_as_text_or_left_out(write: Write) -> None:
+    path = write("id,size,site,note\na,1, x ,so\nb,2,,so\n", "f.csv")
     found = read_features(path, extra=["site"], drop=["note"])
     assert found.names == ["size"]
     assert found.extra["site"].to_list() == ["x", None]
     assert found.place(1) == f"{path}, line 3"
-    more = table_of(tmp_path / "g.csv", "size,id\n3,c\n")
+    more = write("size,id\n3,c\n", "g.csv")
     both = read_features(path, more, extra=["site"], drop=["note"])
     assert both.extra["site"].to_list() == ["x", None, None]
     assert both.place(2) == f"{more}, line 2"
@@ -71,14 +67,14 @@ def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
         ("size,weight\n1,2\n", r"no column names the items; its columns are: size, weight"),
     ],
 )  # fmt: skip
-def test_rejects_bad_features_by_name(tmp_path: Path, text: str, message: str) -> None:
+def test_rejects_bad_features_by_name(write: Write, text: str, message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
-        read_features(table_of(tmp_path / "f.csv", text))
+        read_features(write(text, "f.csv"))
 
 
-def test_gaps_and_categories_are_features(tmp_path: Path) -> None:
+def test_gaps_and_categories_are_features(tmp_path: Path, write: Write) -> None:
     text = "id,size,site,old\na,1,north,true\nb,,south,false\nc,NA,,true\n"
-    found = read_features(table_of(tmp_path / "f.csv", text))
+    found = read_features(write(text, "f.csv"))
     assert found.categories == ("site",)
     values = found.values
     assert isinstance(values, pl.DataFrame)
@@ -86,7 +82,7 @@ def test_gaps_and_categories_are_features(tmp_path: Path) -> None:
     assert values["site"].to_list() == ["north", "south", None]
     assert values["old"].to_list() == [1.0, 0.0, 1.0]
     assert len(set(row_digests(values))) == 3
-    numbers = read_features(table_of(tmp_path / "g.csv", "id,size,site,old\nd,1,7,1\n"))
+    numbers = read_features(write("id,size,site,old\nd,1,7,1\n", "g.csv"))
     assert not numbers.categories
     with pytest.raises(cl.CredalError, match=r"'site' contains texts in one of .* and numbers"):
         read_features(tmp_path / "f.csv", tmp_path / "g.csv")
@@ -95,12 +91,12 @@ def test_gaps_and_categories_are_features(tmp_path: Path) -> None:
     assert known.values["site"].to_list() == ["7"]
 
 
-def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
-    path = table_of(tmp_path / "f.csv", "id,size\na,1\n")
-    other = table_of(tmp_path / "g.csv", "id,weight\nb,1\n")
+def test_files_that_do_not_fit_together_are_refused(write: Write) -> None:
+    path = write("id,size\na,1\n", "f.csv")
+    other = write("id,weight\nb,1\n", "g.csv")
     with pytest.raises(cl.CredalError, match=r"same features; only one has 'size', 'weight'"):
         read_features(path, other)
-    same = table_of(tmp_path / "h.csv", "id,size\nb,1\na,2\n")
+    same = write("id,size\nb,1\na,2\n", "h.csv")
     with pytest.raises(cl.CredalError, match=r"h.csv, line 3: item 'a' occurs twice, first in .*f"):
         read_features(path, same)
 

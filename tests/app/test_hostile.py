@@ -18,12 +18,13 @@ import pytest
 import torch
 from PIL import Image
 
+from annotation_exports import EXPORTS
 from credalearn.app.run import Run
+from fuzzing import RUN_FILES, ChangedRun, read_changed_export
 from kills import Server, errors
-from small_run import make_image_run, make_pictures, make_run, votes
-from team_files import in_process, make_team, snapshot, train_arguments
+from small_run import features, make_image_run, make_pictures, make_run, votes
+from team_files import Capture, in_process, make_team, snapshot, train_arguments
 
-Capture = pytest.CaptureFixture[str]
 EVIL = "\x1b]0;x\x07<script>alert(1)</script>=HYPERLINK(1)\u202e../../outside"
 
 
@@ -140,10 +141,8 @@ def test_hostile_files_in_a_run_are_refused(name: str, inside: Path, capsys: Cap
 
 
 def test_links_out_of_a_run_are_not_followed(inside: Path, capsys: Capture) -> None:
-    run, secret = (
-        make_run(inside / "run", rule=False).path,
-        inside.parent / "outside" / "secret.csv",
-    )
+    run = make_run(inside / "run", rule=False).path
+    secret = inside.parent / "outside" / "secret.csv"
     for name in ("guarantee.json", "report.html", "model/MODEL_CARD.md"):
         (run / name).symlink_to(secret)
     check(capsys, inside, "report", run)
@@ -155,7 +154,8 @@ def test_links_out_of_a_run_are_not_followed(inside: Path, capsys: Capture) -> N
 
 def test_hostile_images_are_refused(inside: Path, capsys: Capture) -> None:
     pictures = inside / "pictures"
-    run = make_image_run(inside / "run", pictures, votes_of_images(pictures)).path
+    make_pictures(pictures, 40, 8)
+    run = make_image_run(inside / "run", pictures, votes(features(40))).path
     bad = inside / "bad"
     bad.mkdir()
     (bad / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage\n")
@@ -163,11 +163,6 @@ def test_hostile_images_are_refused(inside: Path, capsys: Capture) -> None:
     (bad / "c.png").write_bytes(pickle.dumps(Payload(inside / "ran")))
     os.mkfifo(bad / "d.png")
     check(capsys, inside, "predict", run, bad, "-o", inside / "d.csv", "--no-decision")
-
-
-def votes_of_images(pictures: Path) -> np.ndarray:
-    make_pictures(pictures, 40, 8)
-    return votes(np.random.default_rng(0).normal(size=(40, 3)))
 
 
 def test_hostile_names_are_never_interpreted(inside: Path, capsys: Capture) -> None:
@@ -190,13 +185,32 @@ def test_hostile_names_are_never_interpreted(inside: Path, capsys: Capture) -> N
     assert Run.load(run).classes[-1] == EVIL or EVIL in Run.load(run).classes
 
 
+# Damaged files: one line that says what is wrong, or the right result
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_damage_is_refused_in_one_line_and_harmless_changes_count_equally(
+    tmp_path: Path, name: str
+) -> None:
+    for seed in range(60):  # scripts/attack.py takes more
+        read_changed_export(name, seed, tmp_path / "export")
+
+
+@pytest.fixture(scope="module")
+def changed_run(tmp_path_factory: pytest.TempPathFactory) -> ChangedRun:
+    return ChangedRun(tmp_path_factory.mktemp("changed"))
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+def test_a_changed_file_is_refused_in_one_line_or_used(changed_run: ChangedRun, name: str) -> None:
+    for seed in range(50):  # scripts/attack.py takes more
+        changed_run.use_changed(name, seed, command=seed % 2 == 0)
+
+
 # Full disks and missing permissions
 
 
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts and becomes another user")
-
-
-@AS_ROOT
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_another_user_can_read_but_not_write_a_run() -> None:
     # A folder that others may enter, unlike tmp_path.
     with tempfile.TemporaryDirectory() as made, Server() as server:

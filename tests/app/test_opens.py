@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from opens import count_opens
-from team_files import Team, in_process, make_images, make_team, train_arguments
+from team_files import Capture, Team, in_process, make_images, make_team, train_arguments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
-Capture = pytest.CaptureFixture[str]
 TABLES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 
 

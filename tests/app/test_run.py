@@ -121,9 +121,7 @@ def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
     before = snapshot(run.path)
     old = Run.load(run.path)
     with_facts(run, truth="gold")
-    with pytest.raises(
-        cl.CredalError, match=r"process has replaced the run\. To fix: run the command"
-    ):
+    with pytest.raises(cl.CredalError, match=r"has replaced the run\. To fix: run the command"):
         add_rule(old, max_error=0.2)
     with pytest.raises(cl.CredalError, match="another process has replaced the run"):
         old.load_model()
@@ -219,18 +217,14 @@ def test_a_file_of_another_version_is_named(tmp_path: Path, name: str) -> None:
     run = fake_run(tmp_path / "run")
     content = {MADE_FROM: run.facts.sha256.predictions, "later": 1}
     (run.path / f"{name}.json").write_text(to_json(content))
-    with pytest.raises(
-        cl.CredalError, match=rf"{name}\.json: .* To fix: (remove|restore) the file"
-    ):
+    with pytest.raises(cl.CredalError, match=rf"{name}\.json: .* To fix: re(move|store) the file"):
         Run.load(run.path)
 
 
 def test_one_process_at_a_time_makes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "_PATIENCE", 0.0)
     with staged(tmp_path / "a") as folder:
-        with pytest.raises(
-            cl.CredalError, match=r"a is busy: another process is writing it\. To fix"
-        ):
+        with pytest.raises(cl.CredalError, match=r"a is busy: another process .*\. To fix"):
             put(tmp_path / "a", "two")
         (folder / "run.json").touch()
     assert {path.name for path in (tmp_path / "a").iterdir()} == {"run.json"}

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation_exports import Write
 from credalearn.app import _array_file, _csv_file, sources
 from credalearn.app.sources import numbers, open_source, texts
 from credalearn.errors import CredalError
@@ -30,7 +31,7 @@ def csv_text(rows: list[list[str]], delimiter: str = ",") -> str:
     return buffer.getvalue()
 
 
-def write(path: Path) -> Path:
+def table_file(path: Path) -> Path:
     """The table above in the file type of the path's suffix."""
     rows = [list(TABLE.columns), *map(list, ROWS)]
     match path.suffix:
@@ -58,7 +59,7 @@ SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".npz")
 def test_every_file_type_gives_the_same_table_and_is_opened_once(
     suffix: str, tmp_path: Path
 ) -> None:
-    path = write(tmp_path / f"items{suffix}")
+    path = table_file(tmp_path / f"items{suffix}")
     with count_opens(tmp_path) as opens:
         source = open_source(path)
         found = source.read()
@@ -125,18 +126,16 @@ def test_large_files_come_in_several_blocks(
     ("encoding", "end"),
     [("utf-8", "\n"), ("utf-8-sig", "\r\n"), ("utf-16", "\r"), ("cp1252", "\n")],
 )
-def test_encodings_and_line_ends_are_found(encoding: str, end: str, tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_bytes(end.join(["id,name", "1,café", "", "2,x y", ""]).encode(encoding))
+def test_encodings_and_line_ends_are_found(encoding: str, end: str, write: Write) -> None:
+    path = write(end.join(["id,name", "1,café", "", "2,x y", ""]).encode(encoding), "items.csv")
     source = open_source(path)
     assert source.read().rows() == [("1", "café"), ("2", "x y")]
     assert source.place(1) == "line 4"
     assert ("guessed" in source.words) == (encoding == "cp1252")
 
 
-def test_a_stray_quotation_mark_is_part_of_the_value(tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text('id,size\na,5" disk\nb,"3, or 4"\n')
+def test_a_stray_quotation_mark_is_part_of_the_value(write: Write) -> None:
+    path = write('id,size\na,5" disk\nb,"3, or 4"\n', "items.csv")
     assert open_source(path).read().rows() == [("a", '5" disk'), ("b", "3, or 4")]
 
 
@@ -164,10 +163,9 @@ def test_fields_of_records_are_columns_and_places_name_lines(tmp_path: Path) -> 
     ],
 )
 def test_damaged_files_are_refused_with_the_place(
-    content: bytes, message: str, tmp_path: Path
+    content: bytes, message: str, write: Write
 ) -> None:
-    path = tmp_path / "items.csv"
-    path.write_bytes(content)
+    path = write(content, "items.csv")
     with pytest.raises(CredalError, match=message):
         open_source(path).read()
 
@@ -182,7 +180,7 @@ def test_damaged_files_are_refused_with_the_place(
     ],
 )
 def test_rejects_wrong_options(options: dict[str, str], message: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "items.csv")
+    path = table_file(tmp_path / "items.csv")
     with pytest.raises(CredalError, match=message):
         open_source(path, **options)
 
@@ -195,12 +193,11 @@ def test_numbers_take_decimal_commas_but_not_thousands() -> None:
 
 
 def test_a_late_byte_in_another_encoding_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_csv_file, "BLOCK", 64)
     monkeypatch.setattr(sources, "BLOCK", 64)
-    path = tmp_path / "items.csv"
-    path.write_bytes(b"id,name\n" + b"a,b\n" * 100 + "é,x\n".encode("cp1252"))
+    path = write(b"id,name\n" + b"a,b\n" * 100 + "é,x\n".encode("cp1252"), "items.csv")
     with pytest.raises(CredalError, match=r"not utf-8 text throughout.*0xe9.*--encoding"):
         open_source(path).read()
     assert open_source(path, encoding="cp1252").read()["id"][-1] == "é"
@@ -219,10 +216,9 @@ def test_rejects_named_pipes_and_reads_shell_pipes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_an_encoding_that_needs_a_byte_order_mark_is_refused_without(
-    encoding: str, tmp_path: Path
+    encoding: str, write: Write
 ) -> None:
-    path = tmp_path / "items.csv"
-    path.write_bytes("id,size\na,1\n".encode(f"{encoding}-le"))
+    path = write("id,size\na,1\n".encode(f"{encoding}-le"), "items.csv")
     message = rf"no byte order mark, which {encoding} needs\. To fix: pass --encoding {encoding}-le"
     with pytest.raises(CredalError, match=message):
         open_source(path, encoding=encoding)
@@ -245,9 +241,7 @@ def test_rejects_small_files_that_unpack_to_much(
 ) -> None:
     monkeypatch.setattr(_array_file, "_LARGE", 1 << 22)
     path = bomb(tmp_path / f"items{suffix}")
-    with pytest.raises(
-        CredalError, match=r"unpacks to 16,.* than 100 times as many\. To fix: check"
-    ):
+    with pytest.raises(CredalError, match=r"unpacks to 16,.* 100 times .*\. To fix: check"):
         open_source(path)
     monkeypatch.setattr(_array_file, "_LARGE", 1 << 25)
     assert open_source(path).columns[-1] == "f15"

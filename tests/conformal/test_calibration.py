@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from typing import get_args
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -24,6 +23,9 @@ def rank(num_items: int, coverage: float) -> int:
     return next(k for k in range(1, 10**6) if k / (num_items + 1) >= coverage - 1e-12)
 
 
+@pytest.mark.catches(
+    "conformal/calibration.py", "values[rank * draws - 1]", "values[max(rank - 1, 1) * draws - 1]"
+)
 @pytest.mark.parametrize("coverage", [0.07, 0.5, 0.7, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("num_items", [9, 10, 19, 99, 100])
 def test_radius_is_the_counted_quantile(num_items: int, coverage: float) -> None:
@@ -121,6 +123,11 @@ def test_simulation_detects_one_rank_less() -> None:
     assert mean < 0.9 - 3.5 * error
 
 
+@pytest.mark.catches(
+    "conformal/inflation.py",
+    "radii = [known.get(str(name), math.inf) for name in strata]",
+    "radii = [self.radius for name in strata]",
+)
 def test_strata_are_covered_separately() -> None:
     """One radius covers what is clear too often and what is unclear too rarely; strata do not."""
     pred, said = drawn("point", 40_000, torch.Generator().manual_seed(0))
@@ -145,15 +152,6 @@ def test_strata_are_covered_separately() -> None:
         pred[old].inflation(said[old], strata=["a"])
 
 
-def test_probabilities_of_any_model_can_be_widened() -> None:
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet([1, 1, 1], 300)
-    votes = np.stack([rng.multinomial(5, row) for row in probs])
-    pred = CredalPredictions.from_probs(probs)
-    wide = pred.conformalize(pred.inflation(votes))
-    assert (wide.upper > wide.lower).all()
-
-
 P = torch.tensor([[0.5, 0.5]])
 
 
@@ -161,16 +159,8 @@ P = torch.tensor([[0.5, 0.5]])
     ("observed", "options", "message"),
     [
         ([[1, 2]], {"coverage": 1.0}, "coverage must be above 0 and below 1; got 1.0"),
-        (
-            [[1, 2]],
-            {"distance": "total-variation", "scale": "stretched"},
-            "scale='stretched' is about boxes",
-        ),
-        (
-            [[1, 2]],
-            {"distance": "kl"},
-            "distance must be one of 'box', 'total-variation', 'kullback",
-        ),
+        ([[1, 2]], {"distance": "total-variation", "scale": "stretched"}, "is about boxes"),
+        ([[1, 2]], {"distance": "kl"}, "distance must be one of 'box', 'total-variation', 'kull"),
         ([[1, 2]], {"scale": "width"}, "scale must be one of 'relative-variance', .* got 'width'"),
         ([[0, 0]], {}, "not all 0; row 0 has observed=.*leave out items without votes"),
         ([[1, 2, 3]], {}, r"observed must have shape \(1, 2\); got \(1, 3\)"),

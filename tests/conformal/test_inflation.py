@@ -74,9 +74,7 @@ def test_scales_are_above_zero_and_blind_to_the_order(scale: Scale) -> None:
 
 def test_json_round_trip() -> None:
     for radius, items in ((0.0, 9), (0.1 + 0.2, 9), (math.inf, 8)):
-        found = Inflation(
-            coverage=0.9, radius=radius, distance="box", scale="binomial", items=items
-        )
+        found = Inflation(coverage=0.9, radius=radius, distance="box", scale="none", items=items)
         text = found.to_json()
         assert Inflation.from_json(text) == found
         assert json.loads(text)["sentence"] == found.sentence()

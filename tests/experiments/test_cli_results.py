@@ -2,14 +2,12 @@
 
 import csv
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from credalearn_experiments.records import Record, read_records, result_path, write_record
-from credalearn_experiments.settings.paper import SETTINGS
 from fake_records import fake_records
 
 Command = Callable[..., Any]
@@ -33,28 +31,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     records = [record for name in names for record in fake_records(name, seeds=range(1, 6))]
     return write(tmp_path_factory.mktemp("results"), records)
-
-
-@pytest.mark.parametrize(
-    ("words", "start", "part"),
-    [
-        ("table mice*", "### micebone: Accuracy", "- 5 seeds of every method."),
-        ("table cifar10h --only Balanced", "### cifar10h: Balanced scores by score", "BQS, own"),
-        ("differences cifar10h --than pocc", "### cifar10h minus pocc, paired", "| edl (5 seeds)"),
-        ("rule idm --method pocc", "### pocc, idm: accuracy minus", "| lidc-votes, 3 | 5 |"),
-        ("votes --family lidc-votes", "### lidc-votes: accuracy", "| votes per item | 3 (%) ↑ |"),
-        ("table *features --only equal", "### cifar10h-features: Sets at equal cov", "| edl | "),
-        ("compare micebone", "Ours, then (theirs", "### micebone: "),
-    ],
-)
-def test_commands_print_their_page(
-    words: str, start: str, part: str, experiments: Command, results: Path
-) -> None:
-    code, out, err = experiments(*words.split(), "--records", results)
-    assert (code, err) == (0, "")
-    assert out.removeprefix("- ").startswith(start)
-    assert part in out
-    assert "### treeversity" not in out
 
 
 @pytest.mark.parametrize(
@@ -101,29 +77,6 @@ def test_table_is_narrowed_to_methods(experiments: Command, tmp_path: Path) -> N
     two = experiments(*asked, "--method", "pocc").out
     assert "Seeds: pocc 1, softmax 5." in two
     assert "| edl" not in two
-
-
-def test_differences_from_the_records_of_another_folder(
-    experiments: Command, results: Path
-) -> None:
-    records = [r for r in read_records(results).records if r.setting == "cifar10h"]
-    better = [
-        replace(r, metrics={**r.metrics, "accuracy": r.metrics["accuracy"] + 0.01}) for r in records
-    ]
-    write(Path("again"), better)
-    answer = experiments("differences", "cifar10h", "--records", "again", "--than", results)
-    assert "| pocc (5 seeds) | 1.00 ± 0.00 | 0.00 ± 0.00 |" in answer.out
-
-
-def test_state_lists_every_setting_of_the_paper_and_ours(
-    experiments: Command, results: Path
-) -> None:
-    answer = experiments("state", "--records", results).out
-    lines = {line.split("|")[1].strip(): line for line in answer.splitlines() if "|" in line}
-    assert list(lines)[2:] == list(SETTINGS)
-    assert "| 5: the paper's 7, pocc-ensemble | 5 seeds | – |" in lines["cifar10h"]
-    assert "| – | all | – | 0 of 28 |" in lines["cifar100-teacher-resnet20-1"]
-    assert "- 2 of the paper's 26 settings have runs; " in answer
 
 
 def test_votes_prints_a_table_and_draws_a_figure(

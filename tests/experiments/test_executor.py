@@ -18,6 +18,7 @@ from credalearn_experiments.runs import Run
 from credalearn_experiments.store import Store, read_log
 from ray_cluster import QUIET, ray_cluster
 from tiny_runs import holders, run_command, start, tiny_context, tiny_plan, wait_until
+from torchrun import torchrun
 
 
 def epochs_logged(store: Store, run: Run) -> list[int]:
@@ -137,16 +138,12 @@ def test_a_running_ray_cluster_is_joined_and_replaces_a_killed_worker(
 
 def test_torchrun_trains_each_model_with_all_processes(tmp_path: Path) -> None:
     words = run_command(tmp_path, "--method", "decalibration", "--seeds", "1")
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    torchrun = [words[0], *launcher, *words[1:]]
-    process = start(torchrun)
-    out, text = process.communicate(timeout=120)
-    assert process.returncode == 0, text
-    assert out.count("2 of 2 runs are done") == 1
+    done = torchrun(*words[1:])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("2 of 2 runs are done") == 1
     runs = tiny_plan("decalibration")
     check_done(Store(tmp_path), runs)
     assert Store(tmp_path).record(runs[0]).versions["device"] == "2 × cpu"
-    wrong = start([*torchrun, "--method", "nonsense"])
-    _, text = wrong.communicate(timeout=120)
+    wrong = torchrun(*words[1:], "--method", "nonsense")
     assert wrong.returncode != 0
-    assert text.count("credalearn-experiments: ") == 1
+    assert wrong.stderr.count("credalearn-experiments: ") == 1

@@ -10,21 +10,15 @@ import pytest
 
 from credalearn import CredalError
 from credalearn_experiments.records import (
-    Record,
     copy_records,
     read_record,
     read_records,
     result_path,
     write_record,
 )
-from fake_records import fake_records
+from fake_records import fake_records, one
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
-
-
-def one(**changes: Any) -> Record:
-    given = {"setting": "cifar10h", "method": "pocc", "seed": 1, "metrics": {"accuracy": 0.9}}
-    return Record(**{**given, **changes})
 
 
 def test_a_record_is_written_with_six_digits_and_read_back(tmp_path: Path) -> None:

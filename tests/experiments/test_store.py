@@ -35,32 +35,14 @@ def finish(store: Store, run: Run) -> None:
     store.finish(run, found, weights={"w": torch.ones(2)}, seconds=2.0, device="cpu")
 
 
-def test_a_run_goes_from_new_to_done(store: Store) -> None:
-    assert store.state(RUN) == "new"
-    store.start(RUN)
-    assert store.state(RUN) == "started"
-    store.checkpoint(RUN).write_bytes(b"state")
-    store.log(RUN).write_text("{}\n")
-    store.start(RUN)  # of a resumed run nothing is removed
-    assert store.checkpoint(RUN).exists()
-    finish(store, RUN)
-    assert store.state(RUN) == "done"
-    names = {path.name for path in store.path(RUN).iterdir()}
-    assert names == {
-        *("config.json", "metrics.json", "log.jsonl", "model.safetensors"),
-        "predictions.safetensors",
-    }
-    record = store.record(RUN)
-    assert (record.metrics, record.seconds, record.config) == ({"accuracy": 0.5}, 2.0, RUN.asked)
-    assert record.versions.keys() >= {"credalearn", "torch", "python", "device"}
-    assert store.tensors(RUN, "model.safetensors")["w"].tolist() == [1, 1]
-    assert store.state(replace(RUN, seed=2)) == "new"
-
-
 @pytest.mark.parametrize("content", ["[]", '{"asked": 3}', "{}", '{"asked": {', "\x00"])
 def test_a_damaged_configuration_is_a_new_run(store: Store, content: str) -> None:
     store.start(RUN)
+    store.checkpoint(RUN).write_bytes(b"state")
+    store.start(RUN)  # of a resumed run nothing is removed
+    assert store.checkpoint(RUN).exists()
     finish(store, RUN)
+    assert not store.checkpoint(RUN).exists()
     (store.path(RUN) / "config.json").write_text(content)
     assert store.state(RUN) == "new"
     store.start(RUN)

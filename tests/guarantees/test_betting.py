@@ -13,6 +13,7 @@ from credalearn import ScoredItems, certify
 from credalearn.guarantees._sequence import GroupEvidence, Sequence
 from credalearn.guarantees.betting import betting_p_value, growth
 from credalearn.guarantees.promises import Promise
+from present import present
 
 
 def slow_betting(wrong: list[float], kept: list[float], rate: float, risk: float) -> float:
@@ -32,6 +33,9 @@ def slow_betting(wrong: list[float], kept: list[float], rate: float, risk: float
 shares = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
 
 
+@pytest.mark.catches(
+    "guarantees/betting.py", "np.cumsum(gains**2, axis=0) - gains**2", "np.cumsum(gains**2, axis=0)"
+)
 @given(shares, st.floats(0.02, 0.9), st.sampled_from([0.2, 0.05, 0.001]))
 def test_p_value_matches_a_slow_gambler(
     drawn: list[tuple[float, float]], rate: float, risk: float
@@ -85,6 +89,9 @@ def test_neither_the_order_of_rows_nor_of_equal_names_matters(random_state: int)
     assert certify(**{name: each[order] for name, each in items.items()}, max_error=0.15) == found
 
 
+@pytest.mark.catches(
+    "guarantees/_sequence.py", "weights = about / sizes[group]", "weights = about / sizes.mean()"
+)
 def test_group_shares_by_a_loop() -> None:
     drawn = grouped(1, 12, 4)
     drawn["groups"] = np.repeat(range(12), [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 6])
@@ -110,22 +117,17 @@ def test_groups_are_the_default_and_single_items_are_no_groups() -> None:
     alone = items | {"groups": np.arange(600)}
     assert certify(**alone, max_error=0.1).method == "learn-then-test"
     assert found.kept < certify(**alone, max_error=0.1).kept  # what independence would be worth
-    assert found.bound is not None
-    assert found.error is not None
-    assert found.error < found.bound <= 0.1
+    assert present(found.error) < present(found.bound) <= 0.1
 
 
 def test_too_few_groups_say_how_many_it_takes_and_what_independence_would_give() -> None:
     items = grouped(3, 15, 20)
-    short = certify(**items, max_error=0.1).shortfall
-    assert short is not None
+    short = present(certify(**items, max_error=0.1).shortfall)
     assert short.groups
     assert short.items_needed is not None
     assert short.if_independent == certify(items["score"], items["wrong"], max_error=0.1).coverage
     text = str(short)
-    assert text.startswith(
-        f"It would take about {short.items_needed:,} groups of calibration items"
-    )
+    assert text.startswith(f"It would take about {short.items_needed:,} groups of calibration")
     assert "With these items an error of" in text
     assert "Only if the items of a group were independent would the target be certified" in text
     enough = grouped(4, 2 * short.items_needed, 20)

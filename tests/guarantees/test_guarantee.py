@@ -42,12 +42,6 @@ def test_a_float32_score_does_not_round_the_threshold() -> None:
     assert found.keeps(np.array([0.1, 0.3], dtype=np.float32)).tolist() == [True, False]
 
 
-def test_nothing_certified_keeps_nothing() -> None:
-    found = some(num_items=5)
-    assert found.threshold is None
-    assert not found.keeps([-np.inf, 0.0]).any()
-
-
 @pytest.mark.parametrize(
     ("method", "parts"),
     [

@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from credalearn import CredalError, Guarantee, Promise, ScoredItems, certify
 from credalearn.guarantees import better_score
+from present import present
 
 NAMES = np.array(["benign", "malignant", "other"])
 
@@ -29,6 +30,11 @@ PROMISES = (
 )
 
 
+@pytest.mark.catches(
+    "guarantees/_sequence.py",
+    "np.max([each.p_values(rate, risk) for each, rate in pairs], axis=0)",
+    "np.min([each.p_values(rate, risk) for each, rate in pairs], axis=0)",
+)
 @pytest.mark.parametrize("random_state", range(4))
 def test_one_threshold_keeps_all_promises(random_state: int) -> None:
     """The largest threshold up to which the largest of three binomial p-values is at most 5 %."""
@@ -60,8 +66,7 @@ def test_one_threshold_keeps_all_promises(random_state: int) -> None:
     for promise, (member, _) in zip(found.promises, members[1:], strict=True):
         rows = member & found.keeps(score)
         assert (promise.kept, promise.errors) == (rows.sum(), wrong[rows].sum())
-        assert promise.bound is not None
-        assert promise.errors / promise.kept < promise.bound <= promise.limit
+        assert promise.errors / promise.kept < present(promise.bound) <= promise.limit
     assert found.kept <= certify(**items, max_error=0.15).kept
     assert Guarantee.from_json(found.to_json()) == found
 
@@ -77,9 +82,7 @@ def test_a_class_promise_can_stand_alone() -> None:
     found = certify(**classified(1), max_error=None, promises=PROMISES[:1])
     assert found.max_error is None
     assert found.certified
-    assert found.sentence().startswith(
-        "With 95 % confidence, at most 12 % of the predicted items c"
-    )
+    assert "With 95 % confidence, at most 12 % of the predicted items called" in found.sentence()
 
 
 def test_costs_weigh_errors() -> None:
@@ -92,8 +95,7 @@ def test_costs_weigh_errors() -> None:
     bad = (truth == "malignant") & (predicted == "benign")
     cost = float((truth != predicted).sum() + 4 * bad.sum())
     assert found.promises[0].errors == pytest.approx(cost)
-    assert found.promises[0].bound is not None
-    assert cost / kept.sum() < found.promises[0].bound <= 0.15
+    assert cost / kept.sum() < present(found.promises[0].bound) <= 0.15
     assert found.kept < certify(**items, max_error=0.15).kept
     assert "where calling malignant benign costs 5 and any other error 1" in found.sentence()
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from credalearn import certify
 from credalearn.guarantees import CertifyMethod, Shortfall
+from present import present
 from scored_items import scored_items
 
 METHODS: tuple[CertifyMethod, ...] = get_args(CertifyMethod)
@@ -19,9 +20,7 @@ PROMISING: tuple[CertifyMethod, ...] = ("sgr", "learn-then-test")
 def shortfall(
     score: ArrayLike, wrong: ArrayLike, max_error: float, method: CertifyMethod
 ) -> Shortfall:
-    found = certify(score, wrong, max_error=max_error, method=method).shortfall
-    assert found is not None
-    return found
+    return present(certify(score, wrong, max_error=max_error, method=method).shortfall)
 
 
 @pytest.mark.parametrize("method", PROMISING)
@@ -31,8 +30,7 @@ def test_items_needed_are_enough_and_not_many_more(
 ) -> None:
     """A tenth more items of the same kind certify the target; a fifth fewer do not."""
     score, wrong = scored_items(random_state, 150, levels=10**6)
-    needed = shortfall(score, wrong, 0.02, method).items_needed
-    assert needed is not None
+    needed = present(shortfall(score, wrong, 0.02, method).items_needed)
     rows = np.arange(2 * needed) % 150  # each about as often as the others
     for factor, expected in ((1.1, True), (0.8, False)):
         chosen = rows[: int(factor * needed)]

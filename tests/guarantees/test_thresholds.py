@@ -11,10 +11,13 @@ from scipy.stats import binom, binomtest
 
 from credalearn import CredalError, certify
 from credalearn.guarantees import CertifyMethod, by_capacity
+from present import present
 from scored_items import Case, cases, scored_items
 
 METHODS: tuple[CertifyMethod, ...] = get_args(CertifyMethod)
-PROMISING: tuple[CertifyMethod, ...] = ("sgr", "learn-then-test", "betting")
+# A bet that is won before most of the errors come bounds the error below its observed share: valid
+# by Ville's inequality, in one of twelve sets of single items. The bounds of these two never do.
+ABOVE_OBSERVED: tuple[CertifyMethod, ...] = ("sgr", "learn-then-test")
 
 
 def slow_p_value(score: np.ndarray, wrong: np.ndarray, threshold: float, rate: float) -> float:
@@ -93,10 +96,9 @@ SLOW = {
 }
 
 
-def test_every_method_has_a_slow_reference() -> None:
-    assert set(SLOW) == set(METHODS)
-
-
+@pytest.mark.catches(
+    "guarantees/_sequence.py", "return risk / round(float(kept[-1])).bit_length()", "return risk"
+)
 @pytest.mark.parametrize("method", METHODS)
 @given(case=cases, max_error=st.sampled_from([0.03, 0.1, 0.25, 0.6]))
 def test_thresholds_match_a_slow_search(
@@ -110,10 +112,9 @@ def test_thresholds_match_a_slow_search(
     assert rule.coverage == kept.mean()
     if rule.certified:
         assert rule.bound is not None
-        assert rule.error is not None
         assert rule.bound <= max_error
-        if method in PROMISING:
-            assert rule.error <= rule.bound
+        if method in ABOVE_OBSERVED:
+            assert present(rule.error) <= rule.bound
 
 
 @given(case=cases, share=st.floats(0, 1))
@@ -124,12 +125,10 @@ def test_defers_at_most_the_capacity_and_keeps_ties_together(case: Case, share: 
     most = share * len(score) + 1e-9
     assert deferred.sum() == len(score) - rule.kept <= most
     if rule.kept:
-        assert rule.threshold is not None
-        more = (score >= rule.threshold).sum()  # deferring the next score, too
+        more = (score >= present(rule.threshold)).sum()  # deferring the next score, too
         assert more > most
         assert rule.interval is not None
-        assert rule.error is not None
-        assert rule.interval[0] <= rule.error <= rule.interval[1]
+        assert rule.interval[0] <= present(rule.error) <= rule.interval[1]
     assert not rule.certified
 
 
@@ -164,12 +163,7 @@ def test_rejects_bad_capacities(defer: float) -> None:
         ([0.1], [0], {"method": "capacity"}, "method must be one of 'learn-then-test', 'betting'"),
         ([0.1], None, {}, "certifying needs errors. To fix: pass wrong, or predicted and truth"),
         ([0.1], [0], {"max_error": None}, "nothing was requested"),
-        (
-            [0.1],
-            [0],
-            {"method": "sgr", "per_class": True},
-            "method 'sgr' certifies max_error alone",
-        ),
+        ([0.1], [0], {"method": "sgr", "per_class": True}, "'sgr' certifies max_error alone"),
         ([0.1], [0], {"per_class": True}, "thresholds per class certify max_error of each"),
         ([0.1], [0], {"against": "truth"}, "against must be one of 'majority'"),
         ([0.1], [0], {"groups": ["a", "b"]}, r"groups must have shape \(1,\); got \(2,\)"),

@@ -28,6 +28,7 @@ RAGGED: Any = [[1, 2], [1]]
 votes = st.lists(st.lists(st.integers(0, 60), min_size=4, max_size=4), min_size=1, max_size=5)
 
 
+@pytest.mark.catches("labels/soft.py", "soft.argmax(1)", "soft.argmin(1)")
 def test_relax_keeps_the_top_class_only(generator: torch.Generator) -> None:
     probs = distributions(200, 5, generator=generator)
     sets = cl.relax(probs)
@@ -50,6 +51,7 @@ def test_ties_are_relaxed_equally_everywhere() -> None:
     assert_close(tied.lower > 0, torch.tensor([[True, True, False]]))  # equal but for rounding
 
 
+@pytest.mark.catches("labels/votes.py", "(votes.total + votes.s)", "(votes.counts + votes.s)")
 @given(votes, st.sampled_from(RULES))
 def test_vote_rules_contain_the_vote_shares(counts: list[list[int]], rule: Any) -> None:
     counts = [row if sum(row) else [1, 0, 0, 0] for row in counts]
@@ -59,6 +61,11 @@ def test_vote_rules_contain_the_vote_shares(counts: list[list[int]], rule: Any) 
     assert_close(sets.reference, shares)
 
 
+@pytest.mark.catches(
+    "labels/soft.py",
+    "tied = probs >= probs.amax(1, keepdim=True) * (1 - rounding)",
+    "tied = probs.cumsum(1) >= probs.amax(1, keepdim=True)",
+)
 def test_vote_rules_match_their_definitions() -> None:
     counts = np.array([[7, 2, 1]])
     assert_close(cl.from_votes(counts).lower, torch.tensor([[0.7, 0.0, 0.0]]))
@@ -68,6 +75,11 @@ def test_vote_rules_match_their_definitions() -> None:
     assert_close(idm.diameter(), torch.tensor([2 / 12]))
 
 
+@pytest.mark.catches(
+    "labels/votes.py",
+    "level = (1 - votes.confidence) / votes.counts.shape[1]",
+    "level = 1 - votes.confidence",
+)
 def test_clopper_pearson_limits_invert_the_binomial_tail() -> None:
     counts = torch.tensor([[7, 2, 1, 0], [10, 0, 0, 0]])
     lower = cl.from_votes(counts.double(), rule="clopper-pearson", confidence=0.9).lower
@@ -167,6 +179,7 @@ def test_hull_ignores_missing_statements(generator: torch.Generator) -> None:
     assert hull([[[1, 0], [0, 1]]]).lower.dtype == torch.float32
 
 
+@pytest.mark.catches("labels/soft.py", "outputs / temperature", "outputs * temperature")
 def test_teacher_is_softened_by_its_temperature() -> None:
     logits = torch.tensor([[2.0, 0.0, -1.0]], dtype=torch.float64)
     soft = (logits / 2.5).softmax(1)
@@ -224,10 +237,7 @@ def test_precision_follows_the_input() -> None:
         (lambda: from_posterior([[0.5, 0.5]] * 2, [1, -1]), "num_votes must be 0 or more; row 1"),
         (lambda: from_posterior([[0.5, 0.5]], [1, 2]), "num_votes must be one number, or one per"),
         (lambda: from_posterior([[0.5, 0.6]], 1), "each row of posterior must sum to 1"),
-        (
-            lambda: contaminate([[0.5, 0.5]], 1.5),
-            "epsilon must be 0 or more and at most 1; got 1.5",
-        ),
+        (lambda: contaminate([[0.5, 0.5]], 1.5), "epsilon must be 0 or more and at most 1; got"),
         (lambda: hull([[[math.nan] * 2], [[0.5] * 2]]), "one statement or more; row 0 .* drop"),
         (lambda: hull([[[0.5, math.nan]]]), "NaN for every class .*; row 0 .* fill it"),
         (lambda: cl.from_teacher([[1.0, 2.0]], temperature=0.0), "temperature must be above 0"),

@@ -45,9 +45,7 @@ def test_statement_is_an_interval_set(
     assert all(kind.startswith(str(conflict)) for kind in found)
 
 
-def test_the_loss_of_several_people_is_the_mean_of_their_losses(
-    generator: torch.Generator,
-) -> None:
+def test_the_loss_of_several_people_is_the_mean_of_their_losses(generator: torch.Generator) -> None:
     columns: list[Any] = [
         ["cat", "dog", "cat"],
         [70, 90, 50],

@@ -14,12 +14,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.methods.base import Outputs
-from credalearn.methods.decalibration import (
-    box_of_shifts,
-    fit_shifts,
-    predictions,
-    shift_interval,
-)
+from credalearn.methods.decalibration import box_of_shifts, fit_shifts, predictions, shift_interval
 from largest_tensor import LargestTensor
 
 

@@ -7,11 +7,7 @@ from torch.testing import assert_close
 from torch.utils.data import DataLoader, TensorDataset
 
 from credalearn.methods.base import Outputs
-from credalearn.methods.laplace_bridge import (
-    fit_curvature,
-    logit_variance,
-    predictions,
-)
+from credalearn.methods.laplace_bridge import fit_curvature, logit_variance, predictions
 from laplace_shim import Laplace
 from largest_tensor import LargestTensor
 

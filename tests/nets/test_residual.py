@@ -60,8 +60,7 @@ class Slow:
 
 
 @pytest.mark.parametrize(
-    ("build", "written_out"),
-    [(ResNet18, Slow.resnet18), (WideResNet28x4, Slow.wrn_28_4)],
+    ("build", "written_out"), [(ResNet18, Slow.resnet18), (WideResNet28x4, Slow.wrn_28_4)]
 )
 def test_residual_networks_equal_their_definition(
     build: type[ResNet18] | type[WideResNet28x4], written_out: object, generator: torch.Generator

@@ -41,6 +41,12 @@ def layers(clf: cl.CredalClassifier, member: int = 0) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in state.items() if "layers.0." not in name}
 
 
+@pytest.mark.catches(
+    "nets/backbones.py",
+    "    if path is not None:\n        load",
+    "    if path is None:\n        load",
+    case="own.pt",
+)
 @pytest.mark.parametrize("kind", ["model.safetensors", "own.safetensors", "own.pt", "own.pth"])
 def test_a_backbone_starts_from_the_file(
     kind: str, trained: cl.CredalClassifier, saved: Path, tmp_path: Path

@@ -102,6 +102,22 @@ def solve(sets: CredalSet, cost: Tensor) -> np.ndarray:
     return values
 
 
+@pytest.mark.catches(
+    "sets/total_variation.py", "descending=not largest", "descending=largest", case="balls"
+)
+@pytest.mark.catches(
+    "sets/vertices.py",
+    "totals.argmax(1) if largest else totals.argmin(1)",
+    "totals.argmax(1)",
+    case="vertices",
+)
+@pytest.mark.catches("sets/intervals.py", "descending=largest", "descending=True", case="intervals")
+@pytest.mark.catches(
+    "sets/lower_bounds.py",
+    "cost.argmax(1, keepdim=True) if largest else cost.argmin(1, keepdim=True)",
+    "cost.argmin(1, keepdim=True) if largest else cost.argmax(1, keepdim=True)",
+    case="lower bounds",
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_equal_a_linear_program(kind: str, generator: torch.Generator) -> None:
     for num_classes in (2, 3, 4, 5, 8, 13, 21, 34, 50):

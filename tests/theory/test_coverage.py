@@ -22,6 +22,7 @@ from credalearn.theory import (
     halves_of_counts,
     votes_to_reject,
 )
+from random_sets import outcomes
 
 Rows = list[list[float]]
 
@@ -57,11 +58,6 @@ def test_consistency_equals_the_slow_test(
     votes, lower, upper = box
     found = consistent([votes], [lower], [upper], level=level)
     assert found.tolist() == [slow_consistent(votes, lower, upper, level)]
-
-
-def outcomes(total: int, num_classes: int) -> list[tuple[int, ...]]:
-    every = product(range(total + 1), repeat=num_classes)
-    return [outcome for outcome in every if sum(outcome) == total]
 
 
 @given(boxes(), st.integers(0, 6))
@@ -230,9 +226,8 @@ def slow_coverage(halves: list[Half], rule: VoteRule) -> dict[str, float]:
                 label = from_posterior(half.posterior[item][None], build.sum()[None], rule=rule)
             low, high = label.lower[0].tolist(), label.upper[0].tolist()
             top = int(label.reference[0].argmax())
-            agree = slow_consistent(
-                held.astype(int).tolist(), low, [round(x, 9) for x in high], 0.05
-            )
+            rounded = [round(x, 9) for x in high]
+            agree = slow_consistent(held.astype(int).tolist(), low, rounded, 0.05)
             share = held[top] / held.sum()
             row = [label.diameter().item(), agree, low[top], share, share - low[top]]
             each.setdefault(item, {})[split] = row

@@ -9,12 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from credalearn import (
-    CredalClassifier,
-    CredalError,
-    LowerBounds,
-    pocc_loss,
-)
+from credalearn import CredalClassifier, CredalError, LowerBounds, pocc_loss
 from credalearn.methods import METHODS
 from credalearn.sets.box_entropy import _enumerated
 from credalearn.theory import (

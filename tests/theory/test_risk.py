@@ -10,23 +10,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 from torch import Tensor
 
-from credalearn import CredalError, CredalSet, LowerBounds, precise
+from credalearn import CredalError, LowerBounds, precise
 from credalearn.theory import risk_profile
-from random_sets import KINDS, distributions
+from random_sets import KINDS, distributions, members
 
 
 def predictions(num_items: int, num_classes: int, generator: torch.Generator) -> Tensor:
     """Random predictions without zeros."""
     logits = 2 * torch.randn(num_items, num_classes, generator=generator, dtype=torch.float64)
     return logits.softmax(1)
-
-
-def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
-    """A random member of every set: a mixture of its middle and five extremes."""
-    costs = torch.randn(5, *sets.shape, generator=generator, dtype=torch.float64)
-    points = torch.stack([sets.center(), *(sets.worst_target(cost) for cost in costs)])
-    weights = distributions(len(sets), 6, generator=generator)
-    return torch.einsum("nv,vnk->nk", weights, points)
 
 
 def test_precise_labels_give_sklearns_cross_entropy(generator: torch.Generator) -> None:

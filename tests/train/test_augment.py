@@ -44,6 +44,7 @@ def test_crops_are_parts_of_the_image_with_black_around(
     assert {each[0] for each in found} == set(range(len(possible)))  # and every one comes
 
 
+@pytest.mark.catches("train/augment.py", "    if flip:", "    if True:")
 def test_flipping_mirrors_half_of_the_crops(generator: torch.Generator) -> None:
     images = torch.rand(400, 2, 16, 16, generator=generator)
     plain = crop(images, torch.Generator().manual_seed(3))

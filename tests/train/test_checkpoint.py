@@ -19,6 +19,12 @@ from credalearn.train import Recipe, check_checkpoint, train
 from small_training import run, same_weights, small_training
 
 
+@pytest.mark.catches(
+    "train/checkpoint.py",
+    'optimizer.load_state_dict({"state": state, "param_groups": groups})',
+    "state.clear()",
+    case="1-adam",
+)
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 @pytest.mark.parametrize("stop_after", [1, 3])
 def test_a_stopped_run_resumes_to_the_same_weights(
@@ -38,7 +44,7 @@ from pathlib import Path
 from safetensors.torch import save_file
 from credalearn.train import Recipe
 from small_training import run
-save_file(run(Recipe(epochs=150, batch_size=10), checkpoint=Path(sys.argv[1])), sys.argv[2])
+save_file(run(Recipe(epochs=80, batch_size=10), checkpoint=Path(sys.argv[1])), sys.argv[2])
 """
 
 
@@ -58,7 +64,7 @@ def test_a_killed_process_resumes_to_the_same_weights(tmp_path: Path) -> None:
         assert process.wait() == -signal.SIGKILL
     assert not output.exists()
     subprocess.run(command, env=environment, check=True)
-    assert same_weights(load_file(output), run(Recipe(epochs=150, batch_size=10)))
+    assert same_weights(load_file(output), run(Recipe(epochs=80, batch_size=10)))
 
 
 def test_rejects_the_checkpoint_of_another_run(tmp_path: Path) -> None:

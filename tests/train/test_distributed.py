@@ -20,13 +20,7 @@ from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Progress, Recipe, Training, seeded
 from credalearn.train.augment import mixup
-from credalearn.train.distributed import (
-    _synchronized,
-    own_gpu,
-    process_group,
-    rank,
-    under_torchrun,
-)
+from credalearn.train.distributed import _synchronized, own_gpu, process_group, rank, under_torchrun
 from small_training import losses_of
 from torchrun import torchrun
 

@@ -56,17 +56,6 @@ def test_finds_the_minimum_that_scipy_finds(function: object, shape: tuple[int, 
     assert calls < 2.5 * theirs.nfev
 
 
-def test_follows_an_edge_to_its_end() -> None:
-    """The largest of two planes and a bowl: its slope jumps all along the way."""
-
-    def edge(x: Tensor) -> Tensor:
-        return (5 * (x[0] - x[1]).abs()) + 0.1 * (x[0] - 2) ** 2
-
-    start = torch.tensor([-3.0, 4.0], dtype=torch.float64)
-    found = minimize(differentiated(edge), start, most_steps=200, slope=1e-8, gain=0)
-    assert float(edge(found)) < 0.02 < float(edge(start))
-
-
 def test_ends_at_the_steps_the_slope_or_the_gain_that_is_asked() -> None:
     start, objective = torch.zeros(12, dtype=torch.float64), differentiated(rosenbrock)
     values = [

@@ -112,18 +112,6 @@ def test_a_worst_case_learns_where_zero_is_a_tie() -> None:
         assert (predicted.numpy() == y).mean() > 0.95
 
 
-def test_sparse_and_dense_features_give_the_same_head(features: Tensor, soft: Tensor) -> None:
-    X = standardized(features)
-    dense, sparse = LinearProblem(torch.from_numpy(X), 3), LinearProblem(csr_array(X), 3)
-    heads = [each.fit(soft_target(soft), 1e-3) for each in (dense, sparse)]
-    assert_close(heads[0], heads[1], atol=1e-3, rtol=1e-3)
-    first, second = (
-        problem.network([head, 2 * head]).sparse_logits(csr_array(X))
-        for problem, head in zip((dense, sparse), heads, strict=True)
-    )
-    assert_close(first, second, atol=1e-2, rtol=1e-3)
-
-
 def test_network_keeps_the_heads_unchanged(features: Tensor, generator: torch.Generator) -> None:
     X = standardized(features)
     heads = [torch.randn(7, 3, generator=generator).double() for _ in range(2)]

@@ -11,6 +11,7 @@ import credalearn as cl
 from credalearn.train import Recipe
 
 
+@pytest.mark.catches("train/training.py", "math.cos(math.pi * share)", "math.cos(share)")
 def test_rates_of_the_papers_recipes() -> None:
     plain = Recipe(epochs=150, optimizer="sgd", learning_rate=0.1)
     assert plain.rate_at(0) == 0.1

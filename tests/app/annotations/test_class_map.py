@@ -1,14 +1,14 @@
 """Labels that are read as classes."""
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 import credalearn as cl
+from annotation_exports import Write
 from credalearn.app.annotations.class_map import parse_map
-from team_files import in_process
+from team_files import Capture, in_process
 
 MAP = "-3,-2,-1=abusive 0,1=fine"
 
@@ -18,7 +18,7 @@ def severity() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
 
 
-def test_votes_are_counted_by_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_votes_are_counted_by_class(tmp_path: Path, capsys: Capture) -> None:
     found = cl.read_annotations(severity(), map=MAP)
     assert found.classes == ("abusive", "fine")
     assert found.counts().tolist() == [[1, 1], [1, 2]]
@@ -36,29 +36,17 @@ def test_a_class_of_one_map_may_have_spaces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "kind", "wanted"),
+    ("text", "kind", "wanted"),
     [
-        (
-            {"item": ["a", "b"], "n_0": [2, 0], "n_1": [1, 3], "n_2": [0, 1]},
-            "counts",
-            [[2, 1], [0, 4]],
-        ),
-        (
-            {"item": ["a", "b"], "p_0": [0.5, 0.0], "p_1": [0.25, 0.5], "p_2": [0.25, 0.5]},
-            "probabilities",
-            [[0.5, 0.5], [0, 1]],
-        ),
-        (
-            {"item": ["a", "a", "b"], "label": ["1", "2", "0"], "at_least": [0.25, 0.5, 0.75]},
-            "bounds",
-            [[0, 0.75], [0.75, 0]],
-        ),
+        ("item,n_0,n_1,n_2\na,2,1,0\nb,0,3,1\n", "counts", [[2, 1], [0, 4]]),
+        ("item,0,1,2\na,.5,.25,.25\nb,0,.5,.5\n", "probabilities", [[0.5, 0.5], [0, 1]]),
+        ("item,label,at_least\na,1,.25\na,2,.5\nb,0,.75\n", "bounds", [[0, 0.75], [0.75, 0]]),
     ],
 )
 def test_counts_probabilities_and_bounds_add_up(
-    table: dict[str, Any], kind: str, wanted: list[list[float]]
+    write: Write, text: str, kind: str, wanted: list[list[float]]
 ) -> None:
-    found = cl.read_annotations(pl.DataFrame(table), map="0=none 1,2=some")
+    found = cl.read_annotations(write(text), map="0=none 1,2=some")
     assert found.kind == kind
     assert found.counts().tolist() == wanted
 

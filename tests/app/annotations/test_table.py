@@ -45,19 +45,10 @@ def test_to_pandas_and_to_polars_return_the_table() -> None:
         (lambda: votes_of([("x", "a", "1")], items=("x", "x")), "every item must be named once"),
         (lambda: votes_of([("x", "a", "1")], weight=-1), "item 'x': 'weight' must be 0 or more"),
         (lambda: shares_of("counts", ("1", "2"), x=[0.5, 1]), "'1' must be a whole number .* 0.5"),
-        (
-            lambda: shares_of("counts", ("1", "2"), x=[1e300, 1]),
-            "'1' must be at most 1e\\+15; got 1e",
-        ),
+        (lambda: shares_of("counts", ("1", "2"), x=[1e300, 1]), "'1' must be at most 1e\\+15; got"),
         (lambda: shares_of("probabilities", ("1", "2"), x=[70, 1]), "write 70 % as 0.7"),
-        (
-            lambda: bounds_of(("x", "1", 0.7), ("x", "2", 0.6)),
-            "item 'x'.*sum to at most 1; got 1.3",
-        ),
-        (
-            lambda: bounds_of(("x", "1", float("nan"))),
-            "'at_least' must be between 0 and 1; got nan",
-        ),
+        (lambda: bounds_of(("x", "1", 0.7), ("x", "2", 0.6)), "'x'.*sum to at most 1; got 1.3"),
+        (lambda: bounds_of(("x", "1", float("nan"))), "'at_least' must be between 0 and 1; got"),
     ],
 )
 def test_rejects_wrong_tables(make: object, message: str) -> None:

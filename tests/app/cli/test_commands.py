@@ -12,21 +12,16 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from credalearn.app.cli import app
+from credalearn.app.cli._command import command
 from credalearn.app.cli.commands import COMMANDS
+from credalearn.app.steps.certify_options import CertifyOptions
 from small_run import make_run
-from team_files import (
-    Team,
-    in_process,
-    make_images,
-    make_team,
-    snapshot,
-    train_arguments,
-)
+from team_files import Capture, Team, in_process, make_images, make_team, snapshot, train_arguments
 
-Capture = pytest.CaptureFixture[str]
 HEAVY = {"torch", "sklearn"}
 
 
@@ -39,15 +34,31 @@ def test_help_lists_every_command() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_every_option(name: str) -> None:
-    shown = CliRunner().invoke(app, [name, "--help"], terminal_width=200).output
+    shown = CliRunner(env={"COLUMNS": "300"}).invoke(app, [name, "--help"]).output
     assert str(COMMANDS[name].__doc__)[:30] in shown
     hints = get_type_hints(COMMANDS[name], include_extras=True).values()
     stated = [each.__metadata__[0] for each in hints if hasattr(each, "__metadata__")]
     for module, _, kind in (each.rpartition(".") for each in stated if isinstance(each, str)):
         for each in fields(getattr(import_module(f"credalearn.app.{module}"), kind)):
             if "help" in each.metadata:
-                flags = each.metadata["flags"] or (f"--{each.name.replace('_', '-')}",)
-                assert flags[0] in shown, each.name
+                flag = f"--{each.name.replace('_', '-')}"
+                assert all(flag in shown for flag in each.metadata["flags"] or (flag,))
+                assert (f"--no-{flag[2:]}" in shown) == (each.default is True), flag
+                default = each.metadata["show_default"] or each.default
+                if isinstance(default, str) or type(default) in (int, float):
+                    assert str(default)[:12] in shown, flag
+
+
+def test_command_and_python_make_the_same_options() -> None:
+    seen: list[CertifyOptions] = []
+
+    def keep(*, options: CertifyOptions) -> None:
+        seen.append(options)
+
+    one = typer.Typer()
+    one.command()(command(keep))
+    CliRunner().invoke(one, ["--called", "a=0.1", "--called", "b=0.2", "--per-class"])
+    assert seen == [CertifyOptions(called=("a=0.1", "b=0.2"), per_class=True)]
 
 
 def modules_after(*arguments: object) -> set[str]:

@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from annotation_exports import studio_task
 from credalearn.app.run import Run
-from team_files import CLASSES, Done, Team, in_process, make_team, succeed, train_arguments
+from present import present
+from team_files import Capture, Done, Team, in_process, make_team, succeed, train_arguments
 
-Capture = pytest.CaptureFixture[str]
 Command = Callable[..., Done]
 MOST_LINES = 8
 
@@ -42,66 +41,6 @@ def new_items(team: Team, number: int = 40) -> Path:
     patients = {"patient": [f"q{row // 2}" for row in range(number)]}
     pl.DataFrame(table | texts | patients).write_csv(team.folder / "new.csv")
     return team.folder / "new.csv"
-
-
-def annotate(tasks: Path, output: Path) -> Path:
-    """What Label Studio exports after two people annotated the tasks."""
-    exported = [
-        studio_task(number, task["data"], *({"label": CLASSES[(number + k) % 3]} for k in (1, 2)))
-        for number, task in enumerate(json.loads(tasks.read_text()))
-    ]
-    output.write_text(json.dumps(exported))
-    return output
-
-
-def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
-    team = make_team(tmp_path, num_items=300)
-    data, folder = new_items(team), team.folder
-    assert "300 items, 5 annotators, 1,500 votes" in run("inspect", team.votes).out
-    run("inspect", team.votes, "-o", folder / "consensus.csv")
-    assert pl.read_csv(folder / "consensus.csv").columns == ["item", "label", "votes", "share"]
-
-    trained = run(*train_arguments(team, "--group", "patient"))
-    assert f"Next: credalearn certify {team.run}" in trained.out
-    assert Run.load(team.run).facts.splits.sizes == {"train": 180, "calibration": 60, "test": 60}
-
-    certified = run("certify", team.run, "--max-error", "0.4")
-    guarantee = Run.load(team.run).guarantee
-    assert guarantee is not None
-    assert guarantee.sentence() in certified.out
-    run("certify", team.run, "--set-coverage", "0.8")
-
-    run("predict", team.run, data, "-o", folder / "decisions.csv")
-    decisions = pl.read_csv(folder / "decisions.csv")
-    assert decisions.columns[-3:] == ["decision", "set_lower", "set_upper"]
-    least_certain = decisions.sort("score", descending=True, maintain_order=True)["item"][:10]
-    tasks = folder / "tasks.json"
-    run("defer", team.run, data, "-o", tasks, "--threshold", "0", "--limit", "10")
-    written = [task["data"]["item"] for task in json.loads(tasks.read_text())]
-    assert written == least_certain.to_list()
-    assert "This is item new-" in tasks.read_text()
-    later = annotate(tasks, folder / "round2.json")
-    merged = run(
-        *("train", team.votes, "--merge", later, "--features", team.features, "--features", data),
-        *("--group", "patient", "--skip-missing", "--drop", "truth", "--drop", "part"),
-        *("--drop", "text", "-o", folder / "run2"),
-    )
-    assert "For training only: 10 items of later rounds" in merged.out
-    second = Run.load(folder / "run2")
-    names = set(second.items.filter(split="train")["item"])
-    assert {name for name in names if name.startswith("new-")} == set(written)
-
-    run("report", team.run, folder / "run2")
-    assert (team.run / "report.html").stat().st_size > 10_000
-    spring = make_team(folder / "spring", num_items=100, random_state=5)
-    again = folder / "run-spring"
-    done = run(
-        *("recalibrate", team.run, spring.votes, "--features", spring.features),
-        *("--group", "patient", "-o", again, "--skip-missing"),
-    )
-    assert f"Next: credalearn certify {again} --max-error 0.4 --set-coverage 0.8" in done.out
-    run("certify", again, "--capacity", "0.5")
-    run("predict", again, data, "-o", folder / "spring.parquet")
 
 
 def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) -> None:
@@ -169,8 +108,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     assert found["run"] == str(trained)
     assert found["splits"]["train"] == Run.load(trained).facts.splits.train
     found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
-    guarantee = Run.load(trained).guarantee
-    assert guarantee is not None
+    guarantee = present(Run.load(trained).guarantee)
     assert found["guarantee"]["sentence"] == guarantee.sentence()
     assert found["sets"]["coverage"] == 0.5
     decisions = facts("predict", trained, new, "-o", tmp_path / "decisions.csv")
@@ -186,9 +124,44 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
         "guarantee": guarantee.sentence(),
         "set_coverage": 0.5,
     }
-    assert facts("report", trained)["path"] == str(trained / "report.html")
+    assert facts("report", trained, demo["run"])["path"] == str(trained / "report.html")
 
 
 def test_quiet_prints_nothing(tmp_path: Path, capsys: Capture) -> None:
     done = in_process(capsys, "inspect", make_team(tmp_path).votes, "--quiet")
     assert (done.code, done.out) == (0, "")
+
+
+def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """What was given to defer has a text and neither gold labels nor splits."""
+    team = make_team(tmp_path)
+    votes, table = pl.read_csv(team.votes), pl.read_csv(team.features)
+    table = table.with_columns(
+        patient=pl.when(pl.col("item") == "x059").then(pl.lit("p3")).otherwise("item")
+    )
+    is_first = pl.col("item") < "x050"
+    later, more = tmp_path / "later.csv", tmp_path / "more.csv"
+    votes.filter(~is_first).write_csv(later)
+    votes.filter(is_first).write_csv(team.votes)
+    new = table.filter(~is_first).drop("truth", "part").with_columns(text=pl.lit("Hello"))
+    new.write_csv(more)
+    first = table.filter(is_first)
+    in_test = pl.when(pl.col("item") == "x004").then(pl.lit("p3")).otherwise("patient")
+    first.with_columns(patient=in_test).write_csv(team.features)
+    named = ("--group", "patient", "--gold", "truth", "--split", "part")
+    given = train_arguments(team, "--features", more, "--drop", "text", *named)
+    done = succeed(capsys, *given, "--merge", later)
+    run = Run.load(team.run)
+    split = dict(run.items.select("item", "split").iter_rows())
+    assert [split[name] for name in first["item"]] == first["part"].to_list()
+    assert [split.get(name) for name in new["item"]] == ["train"] * 9 + [None]
+    assert run.facts.later_items == 9
+    assert "For training only: 9 items of later rounds" in done.out
+    left_out = "of later exports whose patient is in calibration or test"
+    assert run.facts.inputs.left_out == {left_out: 1}
+    assert f"Left out: 1 item {left_out}" in done.out
+    assert run.facts.inputs.later == (str(more),)
+    truths = run.items.filter(pl.col("item").is_in(new["item"].to_list()))["truth"]
+    assert truths.null_count() == 9

@@ -1,7 +1,7 @@
 """Every reader passes one contract: recognized by content, opened once, counted as by hand."""
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -179,28 +179,20 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "different numbers in 180 votes, .* are measurements",
     ),
-    "several listed": (
-        LONG + "x,a,['joy']\nx,b,\"['joy', 'fear']\"\ny,a,['fear']\n",
-        {},
-        "names several",
-    ),
+    "lists": (LONG + "x,a,['joy']\nx,b,\"['joy', 'fear']\"\ny,a,['fear']\n", {}, "names several"),
     "several": (LONG + 'x,a,joy\nx,b,"joy, fear"\ny,a,fear\n', {}, "'joy, fear' names several"),
     "no answer": ("id,a,b,c\nx,0,1,-1\ny,1,1,0\n", {}, "'-1' may mean .* pass --missing=-1"),
     "nested": ('[{"id": 1, "ann": "cat", "bo": "dog", "tags": []}]', {}, "like the label"),
     "one name": (
-        "id,text,rater,label\n1,Hi,a,x\n2,Bye,a,y\n1,Ho,b,y\n",
+        "id,text,rater,label\n1,Hi,a,x\n1,Ho,b,y\n",
         {},
-        "item '1' has another 'text' in line 4 than in line 2",
+        "'text' in line 3 than in l",
     ),
     "weight": ("task,worker,label,weight\nx,a,cat,much\nx,b,dog,1\n", {}, "line 2: 'weight' must"),
     "sum": ("item,cat,dog\nx,0.5,0.5\ny,0.5,0.4\n", {}, "line 3: probabilities must sum to 1.*0.9"),
     "percent": ("item,p_cat,p_dog\nx,50,50\n", {}, "divide percentages by 100"),
     "no number": ("item,cat,dog\nx,0.5,0.5\ny,0.4,\n", {}, "line 3: 'dog' must be a number"),
-    "twice": (
-        "item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n",
-        {},
-        "line 3: there are two different rows about item 'x'",
-    ),
+    "twice": ("item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n", {}, "line 3: .* two different rows .* 'x'"),
     "two bounds": ("item,label,at_least\nx,a,0.7\ny,b,0.1\nx,a,0.6\n", {}, "line 4: .*two diff"),
     "no bound": ("item,label,at_least\n", {}, "no row contains a bound"),
     "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),
@@ -249,9 +241,7 @@ def test_later_rounds_are_read_as_what_continues_the_first(write: Write) -> None
     assert found.counts().tolist() == [[2, 0], [1, 1]]
     assert found.annotators == ("ann", "bo", "0")
     assert found.source.later == later
-    named = RoundOptions(
-        item="msg", annotator="who", label="what", merge=(later[1],), merge_item="id"
-    )
+    named = replace(options, merge=(later[1],), merge_item="id")
     assert read_rounds(first, named).counts().tolist() == [[2, 0], [0, 1]]
 
 
@@ -261,9 +251,7 @@ def test_votes_may_follow_counts_whatever_the_format_of_the_first(write: Write) 
     found = read_rounds(first, RoundOptions(format="counts", merge=(later,)))
     assert found.counts().tolist() == [[1, 1], [1, 1]]
     unknown = write("item,annotator,label\nx,ann,eel\n", "unknown.csv")
-    with pytest.raises(
-        CredalError, match=r"line 2: 'eel' is none of 'cat', 'dog'.*--missing=eel, .* --map"
-    ):
+    with pytest.raises(CredalError, match=r"line 2: 'eel' is none of .*--missing=eel, .* --map"):
         read_rounds(first, RoundOptions(format="counts", merge=(unknown,)))
 
 
@@ -278,6 +266,11 @@ def test_missing_labels_are_no_votes_and_named_classes_are_no_codes(write: Write
     assert len(read_annotations(joined, classes=["joy", "fear", "joy,fear"]).classes) == 3
 
 
+@pytest.mark.catches(
+    "app/annotations/merge.py",
+    "known.get(item, content) != content",
+    "known.get(item, content) is None",
+)
 def test_items_of_another_split_are_not_merged_by_their_names(write: Write) -> None:
     head = "id,text,rater,label\n"
     first = write(head + "1,Hi,a,x\n2,Bye,a,y\n", "train.csv")

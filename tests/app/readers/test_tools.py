@@ -66,29 +66,22 @@ def test_prodigys_options_go_by_their_texts_where_each_has_its_own(write: Write)
         assert read_annotations(write(to_lines(other))).classes == ("0", "1")
 
 
-NESTED = {
-    "prodigy": [
-        {"answer": "accept", "accept": [label], "_input_hash": 7, "meta": {"item": item, "by": "a"}}
-        for item, label in (("x", "cat"), ("y", "dog"))
-    ],
-    "label-studio": [
-        studio_task(3, {"text": "words"}, {"q": label}, meta={"item": item})
-        for item, label in (("x", "cat"), ("y", "dog"))
-    ],
-    "doccano": [
-        {"id": 1, "text": "words", "label": [label], "meta": {"item": item, "by": "a"}}
-        for item, label in (("x", "cat"), ("y", "dog"))
-    ],
-    "long": [
-        {"id": 1, "label": label, "meta": {"item": item, "by": "a"}}
-        for item, label in (("x", "cat"), ("y", "dog"))
-    ],
-}
+def nested(name: str, item: str, label: str) -> dict[str, Any]:
+    """A record of a tool whose item is inside of another field."""
+    meta, text = {"meta": {"item": item, "by": "a"}}, {"text": "words"}
+    if name == "label-studio":
+        task: dict[str, Any] = studio_task(3, text, {"q": label}, **meta)
+        return task
+    if name == "prodigy":
+        return {"answer": "accept", "accept": [label], "_input_hash": 7, **meta}
+    if name == "doccano":
+        return {"id": 1, "label": [label], **text, **meta}
+    return {"id": 1, "label": label, **meta}
 
 
-@pytest.mark.parametrize("name", NESTED)
+@pytest.mark.parametrize("name", ["prodigy", "label-studio", "doccano", "long"])
 def test_fields_of_records_go_by_a_path(write: Write, name: str) -> None:
-    path = write(to_lines(NESTED[name]))
+    path = write(to_lines([nested(name, "x", "cat"), nested(name, "y", "dog")]))
     for item in ("meta.item", "item"):
         found = read_annotations(path, item=item)
         assert found.source.format == name

@@ -17,9 +17,8 @@ from fake_run import add_rule, add_sets, fake_run, training_options, with_facts
 
 def row(text: str, name: str) -> str:
     """The value of the first table row with this name."""
-    return next(line for line in text.splitlines() if line.startswith(f"| {name} |"))[:-2].split(
-        "| ", 2
-    )[2]
+    line = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
+    return line[:-2].split("| ", 2)[2]
 
 
 def test_the_card_has_the_facts_of_the_run(tmp_path: Path) -> None:

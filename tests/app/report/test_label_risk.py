@@ -19,17 +19,14 @@ from credalearn.app.steps.report import RiskLine, label_risk
 from credalearn.app.steps.voted_items import annotations_of
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import RiskProfile, risk_profile
-from fake_run import fake_run, training_options, with_facts
+from fake_run import fake_run, rows_of, training_options, with_facts
 from report_pages import page_of, words_of
 
 
 def predicted_and_said(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities and votes of the test items, row by row from the two tables."""
-    votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
-    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == "test"]
-    probs = [[row[f"p:{name}"] for name in run.classes] for row in rows]
-    said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
-    return np.array(probs), np.array(said)
+    rows, said = rows_of(run, "test")
+    return np.array([[row[f"p:{name}"] for name in run.classes] for row in rows]), said
 
 
 def test_the_risk_lies_between_the_best_and_the_worst_case(tmp_path: Path) -> None:

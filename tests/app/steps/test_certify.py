@@ -13,7 +13,8 @@ from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
-from fake_run import fake_run, grouped, with_facts, with_folds
+from fake_run import fake_run, grouped, rows_of, with_facts, with_folds
+from present import present
 from team_files import full_disk, snapshot
 
 
@@ -25,19 +26,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def certified(run: Run, **options: Any) -> tuple[Guarantee, Certificate]:
     found = certify(run, CertifyOptions(**options))
-    assert found.guarantee is not None
-    return found.guarantee, found
-
-
-def rows_of(run: Run, split: str) -> list[dict[str, Any]]:
-    return [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
+    return present(found.guarantee), found
 
 
 @pytest.mark.parametrize("method", get_args(CertifyMethod))
 def test_certifies_the_calibration_items(run: Run, method: Any) -> None:
     options = {"max_error": 0.1, "confidence": 0.9, "method": method}
     found, certificate = certified(run, **options)
-    rows = rows_of(run, "calibration")
+    rows = rows_of(run, "calibration")[0]
     known = [row for row in rows if row["wrong"] is not None]
     wanted = cl.certify([row["score"] for row in known], [row["wrong"] for row in known], **options)
     kept = [row for row in rows if row["score"] <= wanted.threshold]
@@ -51,11 +47,10 @@ def test_certifies_the_calibration_items(run: Run, method: Any) -> None:
 
 def test_checks_on_the_test_items(run: Run) -> None:
     found, certificate = certified(run, max_error=0.1)
-    rows = rows_of(run, "test")
+    rows = rows_of(run, "test")[0]
     kept = [row for row in rows if row["score"] <= found.threshold]
     judged = [row for row in kept if row["wrong"] is not None]
-    check = certificate.check
-    assert check is not None
+    check = present(certificate.check)
     assert (check.items, check.kept, check.judged_kept) == (len(rows), len(kept), len(judged))
     assert check.errors == sum(row["wrong"] for row in judged)
 
@@ -224,8 +219,7 @@ def test_promises_about_classes(run: Run) -> None:
     own, certificate = certified(run, max_error=0.15, per_class=True)
     tested = run.held_out("test")
     kept = own.keeps(tested["score"].to_numpy(), tested["label"].to_list())
-    assert certificate.check is not None
-    assert certificate.check.kept == kept.sum()
+    assert present(certificate.check).kept == kept.sum()
     assert "the threshold of their class" in certificate.lines[4]
     with pytest.raises(cl.CredalError, match=r"no class 'cat'; its classes are: 'benign'"):
         certify(run, CertifyOptions(called=("cat=0.1",)))
@@ -238,13 +232,10 @@ def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -
     run = fake_run(tmp_path / "run")
     first = run.certify(max_error=0.1)
     assert Run.load(run.path).certify(max_error=0.1).guarantee == first.guarantee
-    with pytest.raises(
-        cl.CredalError, match=r"already answered a request \(max_error=0\.1\)"
-    ) as no:
+    with pytest.raises(cl.CredalError, match=r"answered a request \(max_error=0\.1\)") as no:
         Run.load(run.path).certify(max_error=0.2)
-    assert "recalibrate on new items, or pass --again: the confidence is then 92.5 %" in str(
-        no.value
-    )
+    said = str(no.value)
+    assert "recalibrate on new items, or pass --again: the confidence is then 92.5 %" in said
     with pytest.raises(cl.CredalError, match="already answered"):
         run.certify(max_error=0.1, score="top-probability")
     run.certify(set_coverage=0.9)  # promises nothing about errors
@@ -265,8 +256,7 @@ def test_further_requests_spend_half_of_what_is_left(tmp_path: Path) -> None:
         wanted = cl.certify(known["score"], known["wrong"], max_error=error, confidence=1 - risk)
         assert found.guarantee.threshold == wanted.threshold
         assert f"The confidence counts all {number} requests" in " ".join(found.lines)
-    back = Run.load(run.path).certify(max_error=0.1).guarantee
-    assert back is not None
+    back = present(Run.load(run.path).certify(max_error=0.1).guarantee)
     assert back.confidence == pytest.approx(0.9125)  # the first one, chosen after all others
     with pytest.raises(cl.CredalError, match="already answered"):
         Run.load(run.path).certify(max_error=0.3, method="conformal-risk-control", again=True)
@@ -283,33 +273,21 @@ def test_requests_are_not_forgotten_with_their_file(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(cl.CredalError, match=r"already answered a request \(max_error=0\.15\)"):
         Run.load(run.path).certify(max_error=0.2)
-    found = Run.load(run.path).certify(max_error=0.2, again=True).guarantee
-    assert found is not None
+    found = present(Run.load(run.path).certify(max_error=0.2, again=True).guarantee)
     assert [found.requests, found.confidence] == pytest.approx([3, 0.9125])
 
 
-def test_requests_that_fail_count(tmp_path: Path) -> None:
-    run = fake_run(tmp_path / "run", num_items=200)
-    for _ in range(2):
-        with pytest.raises(cl.CredalError, match="cannot be certified"):
-            certify(Run.load(run.path), CertifyOptions(max_error=0.01))
-    assert [each.certified for each in Run.load(run.path).requests] == [False]
-    with pytest.raises(cl.CredalError, match="already answered"):
-        certify(Run.load(run.path), CertifyOptions(max_error=0.3))
-    found, _ = certified(Run.load(run.path), max_error=0.3, again=True)
-    assert found.confidence == pytest.approx(0.925)
-
-
-def test_requests_count_whichever_record_makes_them(tmp_path: Path) -> None:
+def test_requests_that_fail_count_whichever_record_makes_them(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=200)
     other = Run.load(run.path)
-    with pytest.raises(cl.CredalError, match="cannot be certified"):
-        run.certify(max_error=0.01)
+    for each in (run, Run.load(run.path)):
+        with pytest.raises(cl.CredalError, match="cannot be certified"):
+            each.certify(max_error=0.01)
+    assert [each.certified for each in Run.load(run.path).requests] == [False]
     for each in (run, other):
         with pytest.raises(cl.CredalError, match="already answered"):
             each.certify(max_error=0.3)
-    found = other.certify(max_error=0.3, again=True).guarantee
-    assert found is not None
+    found = present(other.certify(max_error=0.3, again=True).guarantee)
     assert found.confidence == pytest.approx(0.925)
     assert len(other.requests) == 2
 
@@ -320,7 +298,6 @@ def test_requests_count_whichever_record_makes_them(tmp_path: Path) -> None:
 def skewed(folder: Path, **changed: Any) -> Run:
     """A run whose items are nearly all benign, and a model that says benign."""
     run = fake_run(folder, num_items=2000)
-    items = run.items.with_columns(truth=pl.lit("benign"))
     rare = pl.int_range(pl.len()) % 40 == 0
     truth = pl.when(rare).then(pl.lit("malignant")).otherwise(pl.lit("benign"))
     items = run.items.with_columns(truth=truth)
@@ -333,12 +310,10 @@ def skewed(folder: Path, **changed: Any) -> Run:
 
 def test_constant_answer_is_certified_with_caution(tmp_path: Path) -> None:
     _, certificate = certified(skewed(tmp_path / "run"), max_error=0.1)
-    rival = certificate.baseline
-    assert rival is not None
+    rival = present(certificate.baseline)
     assert (rival.name, rival.certified) == ("benign", True)
     tested = certificate.run.held_out("test")
-    assert certificate.guarantee is not None
-    kept = tested.filter(certificate.guarantee.keeps(tested["score"].to_numpy()))
+    kept = tested.filter(present(certificate.guarantee).keeps(tested["score"].to_numpy()))
     missed = (kept["truth"] == "malignant").sum()
     assert [(each.name, each.items, each.found) for each in rival.recalls] == [
         ("benign", len(kept) - missed, len(kept) - missed),
@@ -365,8 +340,7 @@ def test_the_rival_is_judged_by_the_same_promises(
 ) -> None:
     run = skewed(tmp_path / "run", label=pl.col("truth"), disagreement=pl.lit(0.0))
     run = with_facts(run, predictions=run.predictions.with_columns(wrong=pl.lit(False)))
-    rival = certified(run, **options)[1].baseline
-    assert rival is not None
+    rival = present(certified(run, **options)[1].baseline)
     assert (rival.name, rival.certified) == ("benign", certified_too)
 
 

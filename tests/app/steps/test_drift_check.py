@@ -62,9 +62,7 @@ def test_the_lines_have_the_numbers_of_the_tables(old: Run, tmp_path: Path) -> N
 def test_drift_is_reported(old: Run, tmp_path: Path) -> None:
     old, new = certified(old, max_error=0.2), new_run(tmp_path, sharpness=0.5)
     found = drift_check(old, new)
-    assert (
-        "Accuracy dropped significantly (Fisher's exact test, level 5 %); with " in found.lines[1]
-    )
+    assert "Accuracy dropped significantly (Fisher's exact test, level 5 %); " in found.lines[1]
     assert found.lines[-1].startswith("Above the guaranteed 20 % (")
     assert ", at 95 % confidence; with " in found.lines[-1]
     assert found.outdated is not None
@@ -161,9 +159,7 @@ def test_the_detectable_accuracy_is_where_the_exact_test_has_power(
 
 def test_other_guarantees_are_checked_for_what_they_promise(old: Run, tmp_path: Path) -> None:
     new = new_run(tmp_path)
-    assert (
-        len(drift_check(certified(old, capacity=0.3), new).lines) == 3
-    )  # no error rate is promised
+    assert len(drift_check(certified(old, capacity=0.3), new).lines) == 3  # promises no rate
     average = certified(old, max_error=0.3, method="conformal-risk-control")
     assert "the 30 % are an average over calibration sets" in drift_check(average, new).lines[-1]
     votes = certified(old, max_error=0.4, against="annotator")

@@ -12,9 +12,7 @@ import credalearn as cl
 from credalearn.app.dataset import Dataset
 from credalearn.app.run import Run
 from opens import count_opens
-from team_files import CLASSES, Team, in_new_process, in_process, make_team, succeed
-
-Capture = pytest.CaptureFixture[str]
+from team_files import CLASSES, Capture, Team, in_process, make_team, succeed
 
 
 def probabilities(table: pl.DataFrame) -> np.ndarray:
@@ -40,59 +38,44 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
     return team
 
 
-def test_commands_work_on_imported_votes(team: Team, tmp_path: Path) -> None:
+def test_commands_work_on_imported_votes(team: Team, tmp_path: Path, capsys: Capture) -> None:
     run, folder = tmp_path / "run", team.folder
-    given = ("import", folder / "old-scored.csv", "--votes", folder / "old-votes.csv", "-o", run)
-    done = in_new_process(*given, "--model-name", "Vendor X", "--group", "patient")
-    assert done.code == 0, done.err
+    old, new = folder / "old-scored.csv", folder / "new-scored.csv"
+    given = ("import", old, "--votes", folder / "old-votes.csv", "-o", run)
+    done = succeed(capsys, *given, "--model-name", "Vendor X", "--group", "patient")
     assert "3 classes: 'cat', 'dog', 'owl'" in done.out
     assert f"Wrote {run}: probabilities of Vendor X; items: 200 calibration, 200 test" in done.out
-    done = in_new_process("certify", run, "--max-error", "0.2", "--set-coverage", "0.8")
+    done = succeed(capsys, "certify", run, "--max-error", "0.2", "--set-coverage", "0.8")
     assert "one minus the probability of the label, by Vendor X." in done.out
     assert "wrong compared with the class with the most votes" in done.out
     assert len(done.out.splitlines()) <= 8
-    done = in_new_process(
-        "predict", run, folder / "new-scored.csv", "-o", tmp_path / "decisions.csv"
-    )
-    assert "200 items: " in done.out, done.err
+    done = succeed(capsys, "predict", run, new, "-o", tmp_path / "decisions.csv")
+    assert "200 items: " in done.out
     found = pl.read_csv(tmp_path / "decisions.csv")
-    given_probs = (
-        pl.read_csv(folder / "new-scored.csv").select(f"p_{c}" for c in CLASSES).to_numpy()
-    )
+    given_probs = pl.read_csv(new).select(f"p_{c}" for c in CLASSES).to_numpy()
     assert [CLASSES[k] for k in given_probs.argmax(1)] == found["label"].to_list()
     assert found["probability"].to_numpy() == pytest.approx(given_probs.max(1), abs=2e-3)
     tasks = tmp_path / "tasks.json"
-    done = in_new_process(
-        "defer", run, folder / "new-scored.csv", "-o", tasks, "--threshold", "0.1"
-    )
+    done = succeed(capsys, "defer", run, new, "-o", tasks, "--threshold", "0.1")
     assert "train" not in done.out
     assert json.loads(tasks.read_text())[0]["data"]["text"].startswith("Item x")
     again = tmp_path / "again"
-    done = in_new_process(
-        *("recalibrate", run, folder / "new-votes.csv", "--predictions", folder / "new-scored.csv"),
-        *("--group", "patient", "-o", again),
-    )
-    assert "100 calibration and 100 test items; nothing was trained." in done.out, done.err
-    assert in_new_process("certify", again, "--max-error", "0.3").code == 0
+    votes = ("recalibrate", run, folder / "new-votes.csv", "--predictions", new)
+    done = succeed(capsys, *votes, "--group", "patient", "-o", again)
+    assert "100 calibration and 100 test items; nothing was trained." in done.out
+    succeed(capsys, "certify", again, "--max-error", "0.3")
     assert Run.load(again).facts.imported == "Vendor X"
-    done = in_new_process("export", run, "--onnx", tmp_path / "model.onnx")
+    done = in_process(capsys, "export", run, "--onnx", tmp_path / "model.onnx")
     assert done.code == 2
     assert "was imported: it has the probabilities of Vendor X and no model" in done.err
 
 
 def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: Capture) -> None:
     run, folder = tmp_path / "run", team.folder
-    given = (
-        "import",
-        folder / "old-scored.csv",
-        "--gold",
-        folder / "old-gold.csv",
-        "--drop",
-        "patient",
-    )
-    done = in_process(capsys, *given, "-o", tmp_path / "json", "--json")
+    given = ("import", folder / "old-scored.csv", "--gold", folder / "old-gold.csv")
+    done = in_process(capsys, *given, "--drop", "patient", "-o", tmp_path / "json", "--json")
     assert json.loads(done.out)["imported"] == "old-scored.csv"
-    done = succeed(capsys, *given, "-o", run)
+    done = succeed(capsys, *given, "--drop", "patient", "-o", run)
     assert "test items by gold." in done.out
     loaded = Run.load(run)
     assert loaded.facts.annotations.annotators is None

@@ -2,22 +2,10 @@
 
 import tracemalloc
 
-import pytest
-
-from annotation_exports import EXPORTS, LONG, Write
+from annotation_exports import LONG, Write
 from credalearn.app.readers import read_annotations
 from credalearn.app.steps.inspect import consensus, inspect
 from made_annotations import Vote, bounds_of, shares_of, three_items, votes_of
-
-
-@pytest.mark.parametrize("name", EXPORTS)
-def test_every_export_is_inspected_in_at_most_eight_lines(write: Write, name: str) -> None:
-    found = inspect(read_annotations(write(EXPORTS[name].write())))
-    lines = found.lines()
-    assert 2 <= len(lines) <= 8
-    assert lines[0].startswith(found.facts.path)
-    assert lines[1].startswith("8 items, ")
-    assert (found.facts.agreement is None) == (found.facts.kind in ("probabilities", "bounds"))
 
 
 def test_memory_does_not_grow_with_items_times_classes() -> None:

@@ -13,6 +13,7 @@ import pytest
 from credalearn import CredalClassifier, CredalError, CredalPredictions
 from credalearn.app.run import Run
 from credalearn.app.steps.predict import SCHEMA, PredictOptions, class_schema, predict
+from present import present
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 
 
@@ -37,9 +38,7 @@ def table(num_items: int = 50, **columns: list[object]) -> pl.DataFrame:
 def slow(run: Run, frame: pl.DataFrame) -> pl.DataFrame:
     """All items at once, one row after the other in plain Python."""
     pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
-    assert run.guarantee is not None
-    assert run.guarantee.threshold is not None
-    threshold, rows = run.guarantee.threshold, []
+    threshold, rows = present(present(run.guarantee).threshold), []
     for row, item in enumerate(frame["item"]):
         k = int(pred.probs[row].argmax())
         values = [float(x[row, k]) for x in (pred.probs, pred.lower, pred.upper)]
@@ -139,8 +138,7 @@ def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
 
 
 def test_decisions_name_their_run_and_its_guarantee(run: Run) -> None:
-    assert run.guarantee is not None
-    sentence = f"Decided by the rule of {run.path}: {run.guarantee.sentence()}"
+    sentence = f"Decided by the rule of {run.path}: {present(run.guarantee).sentence()}"
     for options, wanted in (({}, True), ({"threshold": 0.5}, False), ({"decision": False}, False)):
         found = run.predict(table(), **options)
         assert (sentence in found.lines) == wanted
@@ -193,10 +191,7 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
         ("item,size\na,1\n", r"missing 2 of 3 features: 'weight', 'seen'.*add what"),
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
-        (
-            GOOD.replace("b,1", "a ,1"),
-            r"line 3: the item is the same as in line 2.*one row per item",
-        ),
+        (GOOD.replace("b,1", "a ,1"), r"line 3: the item is the same as in line 2.*one row per"),
         (GOOD.replace("b,1", "a,7"), r"line 3: another item has the name of the one in line 2"),
         (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*--item"),
         (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
@@ -253,8 +248,6 @@ def test_duplicates_in_different_blocks_are_found(
     frame = table(200)
     frame[190, "item"] = "new-3"
     frame.write_parquet(tmp_path / "data.parquet")
-    with pytest.raises(
-        CredalError, match=r"row 191: another item has the name of the one in row 4"
-    ):
+    with pytest.raises(CredalError, match=r"row 191: another item has the name .* in row 4"):
         predict(run, tmp_path / "data.parquet", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

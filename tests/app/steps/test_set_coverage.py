@@ -18,7 +18,8 @@ from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale, Stratum, score_strata
 from credalearn.conformal.calibration import NARROW
-from fake_run import add_rule, fake_run, with_facts, with_folds
+from fake_run import add_rule, fake_run, rows_of, with_facts, with_folds
+from present import present
 from small_run import features, make_run
 from team_files import snapshot
 
@@ -30,23 +31,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def certified(run: Run, coverage: float = 0.9, **options: Any) -> WidenedSets:
-    found = certify(run, CertifyOptions(set_coverage=coverage, **options)).sets
-    assert found is not None
-    return found
+    return present(certify(run, CertifyOptions(set_coverage=coverage, **options)).sets)
 
 
 def slowly(run: Run, split: str) -> tuple[CredalPredictions, np.ndarray]:
     """Sets and votes of a split, row by row from the two tables."""
-    votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
-    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
+    rows, votes = rows_of(run, split)
     parts = (
-        torch.tensor(
-            [[row[f"{part}:{name}"] for name in run.classes] for row in rows], dtype=torch.float64
-        )
+        torch.tensor(np.array([[row[f"{part}:{name}"] for name in run.classes] for row in rows]))
         for part in ("p", "lower", "upper")
     )
-    said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
-    return CredalPredictions(*parts), np.array(said)
+    return CredalPredictions(*parts), votes
 
 
 def score_of(predicted: CredalPredictions) -> np.ndarray:
@@ -119,9 +114,7 @@ def test_too_few_items_say_how_many_it_takes_and_change_nothing(tmp_path: Path) 
     run = fake_run(tmp_path / "run", num_items=60)
     certified(run, 0.8)
     before = snapshot(run.path)
-    with pytest.raises(
-        CredalError, match=r"95 % takes at least 19 calibration items.* are 15\. To"
-    ):
+    with pytest.raises(CredalError, match=r"95 % takes at least 19 calibration items.* are 15"):
         certified(run, 0.95)
     assert snapshot(run.path) == before
 
@@ -149,8 +142,8 @@ def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
     table = pl.DataFrame({"score": score, "label": ["benign"] * 3})
     items = VotedItems(predicted, observed, usable, counted=True, table=table)
     run = add_rule(run)
-    assert run.guarantee is not None
-    wide = widened(replace(run, guarantee=replace(run.guarantee, threshold=0.5)), found, items)
+    rule = replace(present(run.guarantee), threshold=0.5)
+    wide = widened(replace(run, guarantee=rule), found, items)
     np.testing.assert_allclose(wide.lower[0], [0.6, 0.2], atol=1e-6)
     assert (wide.seen, wide.covered, wide.kept) == (2, 1, (1, 1))
     assert (wide.width_before, wide.width_after) == pytest.approx((0, 0.2), abs=1e-6)
@@ -163,10 +156,9 @@ def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
 def test_likely_kept_and_likely_deferred_items_are_calibrated_apart(tmp_path: Path) -> None:
     run = with_folds(fake_run(tmp_path / "run"))
     found = certify(run, CertifyOptions(max_error=0.05, set_coverage=0.9))
-    assert found.guarantee is not None
     assert found.sets is not None
     sets = found.sets.inflation
-    assert sets.edges == (found.guarantee.expected_threshold,)
+    assert sets.edges == (present(found.guarantee).expected_threshold,)
     assert sets.by == run.deferral_score
     assert [each.items for each in sets.strata] == [
         int((run.held_out("calibration")["score"] <= sets.edges[0]).sum()),
@@ -231,8 +223,7 @@ def test_predict_needs_the_column_of_the_strata(tmp_path: Path) -> None:
     data = data.with_columns(item=pl.Series(map(str, range(6))), site=pl.Series([*"ababcb"]))
     table, plain = run.predict(data).table, make_run(tmp_path / "plain").predict(data).table
     assert table is not None
-    assert plain is not None
-    assert table.columns == [*plain.columns, "set_lower", "set_upper"]
+    assert table.columns == [*present(plain).columns, "set_lower", "set_upper"]
     predicted = run.load_model().predict_credal(values)
     wide = predicted.conformalize(made, strata=[*"ababcb"])
     top = predicted.classes[:, None]

@@ -40,10 +40,6 @@ def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Draw:
     return draw
 
 
-def title_of(figure: Figure) -> str:
-    return figure.axes[0].get_title(loc="left")
-
-
 def test_methods_differ_without_color_and_from_classes() -> None:
     looks = [line_of(place) for place in range(36)]
     assert len({(look["linestyle"], look["marker"]) for look in looks}) == 36
@@ -55,7 +51,7 @@ def test_curves_are_means_over_seeds(drawn: Draw) -> None:
     records = fake_records()
     figure = drawn("rejection", records)
     (axes,) = figure.axes
-    assert title_of(figure) == "cifar10h, 10 seeds"
+    assert figure.axes[0].get_title(loc="left") == "cifar10h, 10 seeds"
     assert axes.get_ylabel() == "accuracy of the rest (%), ± one standard deviation"
     assert len(axes.lines) == len(SEVEN) + 1
     curves = [r.curves["accuracy_rejection"] for r in records if r.method == "edl"]
@@ -94,7 +90,7 @@ def test_a_rehearsal_and_uneven_seeds_are_reported(drawn: Draw) -> None:
     config = {"epochs": 1, "limit": 128}
     records = [replace(r, config=config) for r in fake_records() if r.method != "edl" or r.seed < 4]
     figure = drawn("rejection", records)
-    assert title_of(figure) == (
+    assert figure.axes[0].get_title(loc="left") == (
         "cifar10h, 3 to 10 seeds\n"
         "A rehearsal: epochs 1, not 150; at most 128 training and test items"
     )

@@ -6,17 +6,9 @@ from pathlib import Path
 import pytest
 
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import MAIN, balance
-from credalearn_experiments.results.published import (
-    Comparison,
-    compare,
-    comparison_page,
-    published,
-    read_reasons,
-    state_page,
-)
-from credalearn_experiments.results.seeds import runs_of
-from credalearn_experiments.results.table import Table, page
+from credalearn_experiments.results.balance import MAIN
+from credalearn_experiments.results.published import compare, published, read_reasons, state_page
+from credalearn_experiments.results.table import Table
 from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS, SEVEN
 from fake_records import fake_records
 
@@ -86,26 +78,6 @@ def test_the_papers_own_numbers_have_no_difference() -> None:
             assert (row.std is None) == (row.published.std is None)
 
 
-def test_figures_that_compare_methods_are_balanced_scores() -> None:
-    records = fake_records()
-    rows = compare(records)
-    seen = {(row.method, row.published.metric): row for row in rows}
-    for metrics, suffix in ((MAIN, ""), (("accuracy", "ece", "spearman_error"), "-Spearman")):
-        found = balance(runs_of(records, "cifar10h"), SEVEN, metrics)
-        assert found is not None
-        for method in SEVEN:
-            quality, place = found.quality[method], found.significance[method]
-            row = seen[method, f"BQS{suffix}"]
-            assert (row.mean, row.std) == (100 * quality.mean, 100 * quality.std)
-            assert place.score is not None
-            assert place.net is not None
-            assert seen[method, f"BQS-ST{suffix}"].mean == 100 * place.score
-            if not suffix:
-                nets = [seen[method, f"net_{name}"].mean for name in ("ACC", "1-ECE", "AUARC")]
-                assert nets == [place.net[name] for name in MAIN]
-    assert len(rows) == len([row for row in published() if row.our_setting == "cifar10h"])
-
-
 def test_figures_that_the_records_cannot_answer_are_left_out() -> None:
     assert compare([]) == []
     few = compare(fake_records(seeds=[1, 2, 3, 4]))
@@ -119,43 +91,13 @@ def test_figures_that_the_records_cannot_answer_are_left_out() -> None:
     assert all(row.std is None for row in compare(fake_records(seeds=[1])))
 
 
-def test_a_published_deviation_of_zero_gives_no_difference() -> None:
-    zero = next(row for row in published() if row.std == 0)
-    assert Comparison(zero, "cifar10h", "pocc", 1.0, 0.1, 10).difference is None
-
-
-def test_the_page_has_every_figure() -> None:
-    records = fake_records() + fake_records("micebone", seeds=[1, 2])
-    rows = compare(records)
-    shown = page(comparison_page(records, rows))
-    assert shown.count("### ") == len({(row.published.table, row.setting) for row in rows})
-    assert "- 2 seeds of every method.\n" in shown
-    cells = [x for line in shown.splitlines() if line.startswith("| ") for x in line.split(" | ")]
-    assert sum("(" in cell for cell in cells) == len(rows)
-
-
-def rows_of(records: list[Record], reasons: dict[str, str]) -> dict[str, list[object]]:
-    table = state_page(records, reasons)[0]
-    assert isinstance(table, Table)
-    return {name: list(row.values()) for name, row in table.rows.items()}
-
-
-def test_the_first_pattern_gives_the_reason_and_complete_settings_need_none() -> None:
-    records = fake_records("micebone") + fake_records("cifar10-smooth-0.1", methods=["pocc"])
-    rows = rows_of(records, {"cifar100-*": "no data", "*": "time"})
-    assert rows["micebone"] == ["10: the paper's 5", None, None, "47 of 47"]
-    assert rows["cifar10n"] == [None, "all", "time", None]
-    assert rows["cifar100-smooth-0.1"] == [None, "all", "no data", "0 of 93"]
-    seeds, missing, why, _ = rows["cifar10-smooth-0.1"]
-    assert (seeds, why) == ("10: pocc", "time")
-    assert missing == "edl, laplace-bridge, decalibration, dappr, mc-dropout, deep-ensemble"
-
-
 def test_seeds_and_foreign_images_are_missing() -> None:
     records = fake_records(seeds=(1, 2), methods=("pocc", "softmax"))
     for record in records:
         record.metrics.pop("auroc_svhn")  # type: ignore[attr-defined]
-    seeds, missing, _, _ = rows_of(records, {})["cifar10h"]
+    table = state_page(records, {})[0]
+    assert isinstance(table, Table)
+    seeds, missing, _, _ = table.rows["cifar10h"].values()
     assert seeds == "2: pocc, softmax"
     assert str(missing).endswith("pocc-ensemble, 8 seeds, foreign images of svhn")
 
