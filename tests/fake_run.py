@@ -1,7 +1,7 @@
 """Runs that never were, in folders as ``credalearn train`` writes them."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,7 @@ import torch
 from PIL import Image
 
 from credalearn import CredalPredictions
-from credalearn.app.facts import (
-    AgreementFacts,
-    AnnotationFacts,
-    InputFacts,
-    SplitFacts,
-    TrainingOptions,
-)
+from credalearn.app.facts import AnnotationFacts, InputFacts
 from credalearn.app.features import row_digests
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
@@ -104,7 +98,7 @@ def write_folder(
     *,
     classes: Sequence[str],
     inputs: InputFacts,
-    options: TrainingOptions,
+    options: dict[str, Any],
     model_sha256: str = "",
 ) -> Run:
     """The files of a run; predictions are those of the items outside the training split."""
@@ -165,7 +159,7 @@ def with_facts(run: Run, **changed: Any) -> Run:
     known = {each.name: getattr(run.facts, each.name) for each in fields(run.facts)}
     known.pop("sha256")
     known["annotations"] = changed.pop("annotation_facts", known["annotations"])
-    write_run(run.path, known | changed, tables, model_sha256=run.facts.sha256.model)
+    write_run(run.path, known | changed, tables, model_sha256=run.facts.sha256["model"])
     for name in ("guarantee.json", "sets.json"):
         (run.path / name).unlink(missing_ok=True)
     return Run.load(run.path)
@@ -185,8 +179,7 @@ def with_folds(run: Run, *, noise: float = 0.0) -> Run:
 def grouped(run: Run, size: int) -> Run:
     """The same run, as if ``size`` items in a row were of one patient."""
     groups = pl.Series("group", [f"p{row // size}" for row in range(len(run.items))])
-    splits = replace(run.facts.splits, group="patient")
-    return with_facts(run, items=run.items.with_columns(groups), splits=splits)
+    return with_facts(run, items=run.items.with_columns(groups), group="patient")
 
 
 def add_sets(
@@ -227,18 +220,11 @@ def facts(
     split: np.ndarray,
     votes: np.ndarray,
     inputs: InputFacts,
-    options: TrainingOptions,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     """What ``run.json`` holds."""
     total = votes.sum(1)
-    agreement = AgreementFacts(
-        alpha=0.61,
-        unanimous=float((votes.max(1) == total).mean()),
-        tied=0.1,
-        votes_per_item=(float(total.min()), float(np.median(total)), float(total.max())),
-        confused=((classes[0], classes[1], 0.7),),
-    )
-    sizes: dict[str, Any] = {name: int((split == name).sum()) for name in SPLITS}
+    sizes = {name: int((split == name).sum()) for name in SPLITS}
     return {
         "classes": tuple(classes),
         "created": "2026-01-02T03:04:05+00:00",
@@ -251,10 +237,14 @@ def facts(
             annotators=5,
             votes=int(votes.sum()),
             left_out={"skipped": 12, "cancelled": 3},
-            agreement=agreement,
+            alpha=0.61,
+            unanimous=float((votes.max(1) == total).mean()),
+            tied=0.1,
+            votes_per_item=(float(total.min()), float(np.median(total)), float(total.max())),
+            confused=((classes[0], classes[1], 0.7),),
         ),
         "inputs": inputs,
-        "splits": SplitFacts(**sizes),
+        "splits": {name: number for name, number in sizes.items() if number},
         "truth": "majority",
         "options": options,
         "seconds": 12.5,
@@ -262,7 +252,7 @@ def facts(
     }
 
 
-def training_options(**changed: Any) -> TrainingOptions:
+def training_options(**changed: Any) -> dict[str, Any]:
     """What a model may have been trained with."""
     options: dict[str, Any] = {
         "labels": "relax",
@@ -276,5 +266,9 @@ def training_options(**changed: Any) -> TrainingOptions:
         "batch_size": 128,
         "augment": "none",
         "random_state": 0,
+        "calibrate": False,
+        "weights": None,
+        "weights_sha256": None,
+        "device": "auto",
     }
-    return TrainingOptions(**options | changed)
+    return options | changed

@@ -165,7 +165,7 @@ def test_official_splits_from_raw_files_to_decisions(
     assert len(done.out.splitlines()) <= 11
     trained = Run.load(run)
     wanted = ["1", "calibration:1", "test:1"]
-    assert [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits.sizes] == (
+    assert [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits] == (
         wanted
     )
     # The scores of the shared task, from the files alone.
@@ -204,7 +204,7 @@ def test_official_splits_from_raw_files_to_decisions(
 
     later = tmp_path / "later"
     done = succeed(capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later)
-    assert Run.load(later).facts.splits.sizes == {"calibration": 15, "test": 15}
+    assert Run.load(later).facts.splits == {"calibration": 15, "test": 15}
 
 
 def test_one_official_split_is_enough(official: Path) -> None:

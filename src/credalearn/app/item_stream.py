@@ -70,8 +70,8 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     columns = columns or feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
-    splits = run.facts.splits
-    beside = (splits.group, splits.gold, splits.split, *inputs.dropped)
+    facts = run.facts
+    beside = (facts.group, facts.gold, facts.split, *inputs.dropped)
     others = [name for name in (*columns, *beside) if name and name != item]
     named = item_column(source, (item, inputs.item), others)
     ignored = tuple(name for name in source.columns if name not in {*columns, named})

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import polars as pl
 
 from credalearn._files import whole_file, writing
-from credalearn.app.facts import Answers, Request, RunFacts, TrainingFacts
+from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import MADE_FROM, check_there, foreign, read_run, to_json
 from credalearn.app.staging import MODEL, locked
 from credalearn.errors import CredalError
@@ -75,7 +75,7 @@ class Run:
         >>> votes = items.select("item", label=pl.Series(["cat"] * 25 + ["dog"] * 25))
         >>> data = cl.Dataset(cl.read_annotations(votes), features=items)
         >>> run = cl.Run.train(data, Path(tempfile.mkdtemp()) / "run")
-        >>> run.facts.splits.sizes, run.predictions.columns[:3]
+        >>> run.facts.splits, run.predictions.columns[:3]
         ({'train': 30, 'calibration': 10, 'test': 10}, ['item', 'split', 'label'])
     """
 
@@ -147,7 +147,7 @@ class Run:
         try:
             clf = load(self.path / MODEL)
             found = (clf.weights_sha256_, clf.classes_.tolist())
-            if found != (self.facts.sha256.model, list(self.classes)):
+            if found != (self.facts.sha256["model"], list(self.classes)):
                 raise foreign(self.path / MODEL, "train again")
         except CredalError as error:
             check_there(self.path, self.stamp)
@@ -234,7 +234,7 @@ class Run:
                 file, content = "drift.json", {name: value}
             other = "copy the run to a folder of your own"
             with self.writing(self.path / file, other=other) as partial:
-                content = {MADE_FROM: self.facts.sha256.predictions, **content}
+                content = {MADE_FROM: self.facts.sha256["predictions"], **content}
                 partial.write_text(to_json(content), encoding="utf-8")
         return replace(self, **values)
 
@@ -300,7 +300,7 @@ class Run:
     @property
     def group(self) -> str | None:
         """Column whose items stay in one split, such as the patient; None without."""
-        return self.facts.splits.group
+        return self.facts.group
 
     @property
     def takes_images(self) -> bool:
@@ -314,22 +314,17 @@ class Run:
         return dict(known.select("item", "text").iter_rows()) if "text" in known.columns else {}
 
     @property
-    def answers(self) -> Answers:
-        """What people gave: votes (or their number), lower bounds, or probabilities."""
-        kind = self.facts.annotations.kind
-        return "votes" if kind == "counts" else kind
-
-    @property
     def truth(self) -> Literal["gold", "majority", "dawid-skene", "bounds", "probabilities"]:
         """What predictions are compared with."""
         if self.facts.truth != "majority":
             return self.facts.truth
-        return "majority" if self.answers == "votes" else self.answers
+        answers = self.facts.annotations.answers
+        return "majority" if answers == "votes" else answers
 
     @property
     def lost_group(self) -> str:
         """That the training had groups which the calibration does not know; empty otherwise."""
-        group = self.training.splits.group
+        group = self.training.group
         if group in (None, self.group):
             return ""
         return (
@@ -338,16 +333,6 @@ class Run:
         )
 
     @property
-    def training(self) -> TrainingFacts:
-        """Where and on what the model was trained: in this run, or in the one it is from."""
-        facts = self.facts
-        return facts.recalibrated_from or TrainingFacts(
-            path=str(self.path),
-            created=facts.created,
-            answers=self.answers,
-            annotations=facts.annotations,
-            inputs=facts.inputs,
-            splits=facts.splits,
-            later_items=facts.later_items,
-            truth=facts.truth,
-        )
+    def training(self) -> RunFacts:
+        """The facts of the run that trained the model: this one, or the one it is from."""
+        return self.facts.recalibrated_from or self.facts

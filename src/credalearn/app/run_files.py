@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from credalearn._files import whole_file
-from credalearn.app.facts import Digests, Request, RunFacts
+from credalearn.app.facts import Request, RunFacts
 from credalearn.app.staging import recover, sibling
 from credalearn.errors import CredalError
 
@@ -43,7 +43,7 @@ def write_run(
         digests[name] = hashlib.sha256(content).hexdigest()
         with whole_file(folder / f"{name}.parquet") as partial:
             partial.write_bytes(content)
-    files = {"run.json": asdict(RunFacts(**facts, sha256=Digests(**digests)))}
+    files = {"run.json": asdict(RunFacts(**facts, sha256=digests))}
     if requests:
         asked = [asdict(each) for each in requests]
         made_from = {MADE_FROM: digests["predictions"]}
@@ -117,7 +117,7 @@ def _read(path: Path) -> dict[str, Any]:
     for name in _TABLES:
         file = path / f"{name}.parquet"
         content = _bytes(file)
-        if hashlib.sha256(content).hexdigest() != getattr(facts.sha256, name):
+        if hashlib.sha256(content).hexdigest() != facts.sha256[name]:
             raise foreign(file, "train again")
         fields[name] = pl.read_parquet(io.BytesIO(content))
 
@@ -130,7 +130,7 @@ def _read(path: Path) -> dict[str, Any]:
         fix = "restore the file, or recalibrate on new items"
         fix = f"remove the file and run credalearn certify {path} {how}" if how else fix
         content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
-        if content.pop(MADE_FROM, None) != facts.sha256.predictions:
+        if content.pop(MADE_FROM, None) != facts.sha256["predictions"]:
             raise foreign(file, fix)
         try:
             return parse(content)

@@ -63,7 +63,7 @@ def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
 
     trained = run(*train_arguments(team, "--group", "patient"))
     assert f"Next: credalearn certify {team.run}" in trained.out
-    assert Run.load(team.run).facts.splits.sizes == {"train": 180, "calibration": 60, "test": 60}
+    assert Run.load(team.run).facts.splits == {"train": 180, "calibration": 60, "test": 60}
 
     certified = run("certify", team.run, "--max-error", "0.4")
     guarantee = Run.load(team.run).guarantee
@@ -115,7 +115,7 @@ def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) ->
     )
     trained = Run.load(team.run)
     assert trained.truth == "gold"
-    assert trained.facts.splits.sizes == {"train": 36, "calibration": 12, "test": 12}
+    assert trained.facts.splits == {"train": 36, "calibration": 12, "test": 12}
     # The run remembers the column that names the items.
     run("predict", team.run, team.features, "-o", tmp_path / "d.csv", "--threshold", "0.5")
 
@@ -167,7 +167,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     assert Run.load(demo["run"]).guarantee is not None
     found = facts(*train_arguments(team))
     assert found["run"] == str(trained)
-    assert found["splits"]["train"] == Run.load(trained).facts.splits.train
+    assert found["splits"]["train"] == Run.load(trained).facts.splits["train"]
     found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
     guarantee = Run.load(trained).guarantee
     assert guarantee is not None
@@ -181,7 +181,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     assert decisions["made_by"] == {
         "run": str(trained),
         "created": Run.load(trained).facts.created,
-        "predictions_sha256": Run.load(trained).facts.sha256.predictions,
+        "predictions_sha256": Run.load(trained).facts.sha256["predictions"],
         "threshold": None,
         "guarantee": guarantee.sentence(),
         "set_coverage": 0.5,

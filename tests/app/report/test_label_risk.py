@@ -70,7 +70,7 @@ def test_stated_bounds_are_used_as_they_are(tmp_path: Path) -> None:
     zeros = (pl.lit(0.0).alias(f"n:{name}") for name in others)
     items = run.items.with_columns(pl.lit(0.7).alias(f"n:{first}"), *zeros)
     said = items.select("item", pl.lit(first).alias("label"), pl.lit(0.7).alias("at_least"))
-    known = replace(run.facts.annotations, kind="bounds", agreement=None, votes=None)
+    known = replace(run.facts.annotations, kind="bounds", votes=None, votes_per_item=None)
     run = with_facts(run, annotations=said, items=items, annotation_facts=known)
     found = label_risk(run, HeldOut.of(run))
     cost = -np.log(predicted_and_said(run)[0])

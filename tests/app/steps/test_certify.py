@@ -72,7 +72,7 @@ def test_errors_against_an_annotator_are_shares(run: Run) -> None:
 @pytest.mark.parametrize("kind", ["bounds", "probabilities"])
 def test_compares_with_what_people_stated(tmp_path: Path, kind: Any) -> None:
     run = fake_run(tmp_path / "run")
-    annotations = replace(run.facts.annotations, kind=kind, votes=None, agreement=None)
+    annotations = replace(run.facts.annotations, kind=kind, votes=None, votes_per_item=None)
     found, certificate = certified(with_facts(run, annotations=annotations), max_error=0.2)
     assert found.against == kind
     assert "votes" not in " ".join(certificate.lines)

@@ -17,7 +17,7 @@ def test_every_export_is_inspected_in_at_most_eight_lines(write: Write, name: st
     assert 2 <= len(lines) <= 8
     assert lines[0].startswith(found.facts.path)
     assert lines[1].startswith("8 items, ")
-    assert (found.facts.agreement is None) == (found.facts.kind in ("probabilities", "bounds"))
+    assert (found.facts.votes_per_item is None) == (found.facts.kind in ("probabilities", "bounds"))
 
 
 def test_memory_does_not_grow_with_items_times_classes() -> None:
@@ -56,9 +56,8 @@ def test_facts_are_those_of_the_annotations(write: Write) -> None:
     assert (facts.items, facts.annotators, facts.votes) == (2, 2, 3)
     assert facts.left_out == {"empty": 1}
     assert facts.item == "task"
-    assert facts.agreement is not None
-    assert facts.agreement.votes_per_item == (1, 1.5, 2)
-    assert facts.agreement.confused == (("cat", "dog", 1.0),)
+    assert facts.votes_per_item == (1, 1.5, 2)
+    assert facts.confused == (("cat", "dog", 1.0),)
 
 
 def test_consensus_is_the_single_leading_class() -> None:

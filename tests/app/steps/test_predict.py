@@ -145,7 +145,7 @@ def test_decisions_name_their_run_and_its_guarantee(run: Run) -> None:
         found = run.predict(table(), **options)
         assert (sentence in found.lines) == wanted
         assert (found.made_by["guarantee"] is not None) == wanted
-        assert found.made_by["predictions_sha256"] == run.facts.sha256.predictions
+        assert found.made_by["predictions_sha256"] == run.facts.sha256["predictions"]
 
 
 def test_training_items_are_counted(run: Run) -> None:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.facts import AgreementFacts, AnnotationFacts
+from credalearn.app.facts import AnnotationFacts
 from credalearn.errors import CredalError
 
 _CELLS = 1 << 22  # pairs of classes at a time: 32 MB
@@ -23,12 +23,27 @@ _COUNTS = 5_000_000  # of the others' counts at a time: 80 MB
 
 
 def annotation_facts(annotations: Annotations) -> AnnotationFacts:
-    """Where annotations come from and what they contain, for the record of a run."""
-    source, votes, agreement = annotations.source, None, None
+    """Where annotations come from, what they contain and how far people agree.
+
+    For the agreement each vote counts once, whatever its weight.
+    """
+    source, agreement = annotations.source, dict[str, Any]()
     if annotations.kind in ("votes", "counts"):
-        counts = vote_counts(annotations)
-        votes = int(counts.sum())
-        agreement = _agreement(counts, annotations.classes) if votes else None
+        counts = annotations.sparse_counts(weighted=False)
+        totals = counts.sum(1)
+        agreement["votes"] = int(totals.sum())
+        if agreement["votes"]:
+            several = counts[totals >= 2]
+            if several.shape[0]:
+                same = several.max(1).toarray() == several.sum(1)
+                agreement["unanimous"] = float(same.mean())
+                agreement["tied"] = float((majority(several) < 0).mean())
+            per_item = (int(totals.min()), float(np.median(totals)), int(totals.max()))
+            agreement |= {
+                "alpha": krippendorff_alpha(counts),
+                "votes_per_item": per_item,
+                "confused": confused_pairs(counts, annotations.classes),
+            }
     return AnnotationFacts(
         kind=annotations.kind,
         path=str(source.path),
@@ -38,26 +53,8 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
         item=source.item,
         items=len(annotations.items),
         annotators=len(annotations.annotators) or None,
-        votes=votes,
         left_out=dict(source.left_out),
-        agreement=agreement,
-    )
-
-
-def _agreement(counts: csr_array, classes: tuple[str, ...]) -> AgreementFacts:
-    """How far the annotators agree; each vote counts once, whatever its weight."""
-    totals = counts.sum(1)
-    several = counts[totals >= 2]
-    unanimous = tied = None
-    if several.shape[0]:
-        unanimous = float((several.max(1).toarray() == several.sum(1)).mean())
-        tied = float((majority(several) < 0).mean())
-    return AgreementFacts(
-        alpha=krippendorff_alpha(counts),
-        unanimous=unanimous,
-        tied=tied,
-        votes_per_item=(int(totals.min()), float(np.median(totals)), int(totals.max())),
-        confused=confused_pairs(counts, classes),
+        **agreement,
     )
 
 

@@ -49,21 +49,20 @@ class Inspection:
             f"{facts.path}: {facts.format}",
             f"{many(facts.items, 'item')}, {people}{votes}, {classes}",
         ]
-        found = facts.agreement
-        if found is not None:
-            fewest, median, most = found.votes_per_item
+        if facts.votes_per_item is not None:
+            fewest, median, most = facts.votes_per_item
             line = (
                 f"{median:g} {'vote' if median == 1 else 'votes'} per item ({fewest:g} to {most:g})"
             )
             line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
-            if found.unanimous is None or found.tied is None:
+            if facts.unanimous is None or facts.tied is None:
                 line += ": no disagreement can be learned from single votes"
             else:
-                alpha = "undefined" if found.alpha is None else f"{found.alpha:.3f}"
-                line += f"; {percent(found.unanimous)} unanimous, {percent(found.tied)} tied; "
+                alpha = "undefined" if facts.alpha is None else f"{facts.alpha:.3f}"
+                line += f"; {percent(facts.unanimous)} unanimous, {percent(facts.tied)} tied; "
                 line += f"Krippendorff's alpha {alpha}"
             lines.append(line)
-            pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in found.confused[:_SHOWN]]
+            pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in facts.confused[:_SHOWN]]
             if pairs:
                 lines.append(f"most confused (share of disagreements): {', '.join(pairs)}")
         if self.far:

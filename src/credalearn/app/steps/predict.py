@@ -162,7 +162,7 @@ def made_by(run: Run, threshold: float | None, *, decision: bool = True) -> dict
     return {
         "run": str(run.path),
         "created": run.facts.created,
-        MADE_FROM: run.facts.sha256.predictions,  # the same in guarantee.json
+        MADE_FROM: run.facts.sha256["predictions"],  # the same in guarantee.json
         "threshold": threshold,
         "guarantee": None if guarantee is None else guarantee.sentence(),
         "set_coverage": None if run.sets is None else run.sets.coverage,

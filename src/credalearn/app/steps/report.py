@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, cast
@@ -101,7 +101,7 @@ def report(
         page=page,
         run=run,
         facts=run.facts,
-        options={} if run.facts.imported else asdict(run.facts.options),
+        options={} if run.facts.imported else run.facts.options,
         run_path=shlex.quote(str(run.path)),
         promising=PROMISING,
         truth=TRUTHS[run.truth],
@@ -179,7 +179,7 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
     """Label the test items by the run's own rule, and compute the risk profile."""
     said, options = annotations_of(run), run.facts.options
     stated = said.contains in ("bounds", "statements")
-    skilled = not stated and options.skill != "equal"
+    skilled = not stated and options["skill"] != "equal"
     profile, posterior, why_not = None, None, ""
     try:
         if not held_out.votes.any():
@@ -187,13 +187,13 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
         if skilled:
             found = dict(zip(said.items, dawid_skene(said), strict=True))
             posterior = np.stack([found[item] for item in held_out.items])
-        rule = cast(VoteRule, options.labels)  # a name that is not a rule is refused there
+        rule = cast(VoteRule, options["labels"])  # a name that is not a rule is refused there
         labels = make_labels(
             said,
             held_out.votes,
             rule,
-            s=options.s,
-            confidence=options.confidence,
+            s=options["s"],
+            confidence=options["confidence"],
             posterior=posterior,
             items=held_out.items,
         )
@@ -201,10 +201,10 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
     except CredalError as error:
         why_not = str(error)
     return LabelRisk(
-        rule="" if stated else options.labels,
+        rule="" if stated else options["labels"],
         profile=profile,
         why_not=why_not,
         skilled=skilled,
-        confidence=options.confidence,
+        confidence=options["confidence"],
         num_classes=len(held_out.classes),
     )

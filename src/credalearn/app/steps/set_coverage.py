@@ -153,7 +153,7 @@ def certify_sets(
     table: Any = None,
 ) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
-    if run.answers == "bounds":
+    if run.facts.annotations.kind == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "
             "train on votes, counts or probabilities."

@@ -74,7 +74,7 @@ def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
 
 def _center(run: Run) -> int | None:
     """The head of the default learner that learned vote shares; None for another model."""
-    if run.facts.options.method != "auto" or not run.facts.model or run.facts.imported:
+    if run.facts.options["method"] != "auto" or not run.facts.model or run.facts.imported:
         return None
     from credalearn._selection import CENTER  # imports the networks
 
