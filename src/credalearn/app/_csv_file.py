@@ -122,9 +122,18 @@ class CsvFile:
 
     def _pieces(self) -> Iterator[bytes]:
         """UTF-8 below the header, cut between rows where quotation marks are in pairs."""
-        rest, header = b"", self._header_lines
-        for chunk in self._chunks():
-            rest += chunk
+        plain = self._encoding in ("utf-8", "utf-8-sig")
+        decoder = codecs.getincrementaldecoder(self._encoding)()
+        at = len(codecs.BOM_UTF8) if self._encoding == "utf-8-sig" else 0
+        rest, header, chunk = b"", self._header_lines, b"-"
+        while chunk:
+            self._file.seek(at)
+            chunk = self._file.read(BLOCK)
+            at += len(chunk)
+            try:
+                rest += chunk if plain else decoder.decode(chunk, final=not chunk).encode()
+            except UnicodeError as error:
+                self._refuse_encoding(error)
             while header and b"\n" in rest:
                 rest, header = rest[rest.index(b"\n") + 1 :], header - 1
             end = 0 if header else rest.rfind(b"\n") + 1
@@ -140,21 +149,6 @@ class CsvFile:
                 rest = rest[end:]
         if rest.strip() and (not header or b"\r" in rest):  # with lone returns no line is counted
             yield rest
-
-    def _chunks(self) -> Iterator[bytes]:
-        plain = self._encoding in ("utf-8", "utf-8-sig")
-        decoder = codecs.getincrementaldecoder(self._encoding)()
-        at = len(codecs.BOM_UTF8) if self._encoding == "utf-8-sig" else 0
-        while True:
-            self._file.seek(at)
-            chunk = self._file.read(BLOCK)
-            at += len(chunk)
-            try:
-                yield chunk if plain else decoder.decode(chunk, final=not chunk).encode()
-            except UnicodeError as error:
-                self._refuse_encoding(error)
-            if not chunk:
-                return
 
     def _parsed(self, piece: bytes) -> pl.DataFrame | None:
         """The rows as polars reads them; None where it may read other rows than are meant."""

@@ -245,7 +245,7 @@ def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], 
 
     And which of them have a gold label alone.
     """
-    said = set(annotations.codes("item").tolist())
+    said = set(annotations.codes["item"].tolist())
     if annotations.kind == "counts":
         said = set(np.flatnonzero(annotations.sparse_counts().sum(1)).tolist())
     found = [item for number, item in enumerate(annotations.items) if number in said]

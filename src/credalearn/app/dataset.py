@@ -170,7 +170,7 @@ class Dataset:
         every.resize(number + 1, len(annotations.classes))  # an empty row for items without votes
         counts = every[rows]
         first = annotations.source.first_items
-        self._set(
+        vars(self).update(
             annotations=annotations,
             options=chosen,
             items=found.items,
@@ -195,19 +195,15 @@ class Dataset:
                     f"{self.place(row)}: item {shown(self.items[row])} has no {chosen.group!r}. To "
                     "fix: fill the column, with a name of its own if the item stands alone."
                 )
-            self._set(groups=values.to_list())
+            vars(self).update(groups=values.to_list())
         if found.gold is not None:
-            self._set(truth=self._gold(found.gold), truth_source="gold")
+            vars(self).update(truth=self._gold(found.gold), truth_source="gold")
 
     @property
     def counts(self) -> np.ndarray:
         """Votes or shares by class, shape (N, K)."""
         found: np.ndarray = self._counts.toarray()
         return found
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     def split(
         self, names: Sequence[str] = SPLITS, *, without: Sequence[str] | None = None
@@ -255,7 +251,7 @@ class Dataset:
     def with_values(self, **values: Any) -> "Dataset":
         """The dataset with other values of some attributes, in the same order of items."""
         new = copy.copy(self)
-        new._set(**values)
+        vars(new).update(values)
         return new
 
     def inspect(self) -> list[str]:

@@ -85,21 +85,6 @@ class Source:
         raise CredalError(f"{where}: {rule}. To fix: {fix}.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemTable:
-    """The source of annotations as a table of its items, to read their texts from."""
-
-    source: Source
-    rows: pl.DataFrame  # ``item``, all different, and ``row``, where it is first
-
-    def read(self, names: Sequence[str]) -> pl.DataFrame:
-        """The items, the number of their row, and these columns as text."""
-        columns = [self.source.column(name, option="text") for name in names]
-        table = texts(self.source.read(columns))[self.rows["row"]]
-        pairs = zip(names, columns, strict=True)
-        return self.rows.with_columns(table[column].alias(name) for name, column in pairs)
-
-
 def open_source(
     data: str | PathLike[str] | pl.DataFrame | Any,
     *,

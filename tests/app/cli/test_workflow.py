@@ -162,7 +162,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
 
     found = facts("inspect", team.votes)
     assert found["items"] == 60
-    assert all(isinstance(share, float) for *_, share in found["agreement"]["confused"])
+    assert all(isinstance(share, float) for *_, share in found["confused"])
     demo = facts("demo", "-o", tmp_path / "demo")
     assert Run.load(demo["run"]).guarantee is not None
     found = facts(*train_arguments(team))

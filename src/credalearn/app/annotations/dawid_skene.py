@@ -48,7 +48,7 @@ def dawid_skene(
         "Dawid and Skene's model weights the annotators itself",
         instead=", or leave --skill out",
     )
-    item, who, label = (annotations.codes(name) for name in ("item", "annotator", "label"))
+    item, who, label = (annotations.codes[name] for name in ("item", "annotator", "label"))
     sure = label >= 0
     nameless = sure & (who < 0)
     if nameless.any():

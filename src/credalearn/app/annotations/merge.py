@@ -103,7 +103,7 @@ def _with_names_of(first: Annotations, second: Annotations) -> Annotations:
 def _renamed(annotations: Annotations, names: Mapping[str, str]) -> Annotations:
     """The annotations with other names of some items."""
     source, renamed = annotations.source, pl.col("item").replace(names)
-    tables = [replace(each, rows=each.rows.with_columns(renamed)) for each in source.tables]
+    tables = [(each, rows.with_columns(renamed)) for each, rows in source.tables]
     contents = {names.get(item, item): each for item, each in source.contents.items()}
     return Annotations(
         annotations.kind,

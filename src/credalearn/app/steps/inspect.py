@@ -6,13 +6,8 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
-from credalearn.app.annotations.agreement import (
-    Annotator,
-    annotation_facts,
-    annotator_agreement,
-    majority,
-    vote_counts,
-)
+from credalearn.app.annotations.agreement import annotation_facts, majority
+from credalearn.app.annotations.annotators import Annotator, annotator_agreement
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 
@@ -82,7 +77,9 @@ def inspect(annotations: Annotations) -> Inspection:
     return Inspection(
         facts=annotation_facts(annotations),
         classes=annotations.classes,
-        unvoted=int((vote_counts(annotations).sum(1) == 0).sum()) if counted else 0,
+        unvoted=int((annotations.sparse_counts(weighted=False).sum(1) == 0).sum())
+        if counted
+        else 0,
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
     )
