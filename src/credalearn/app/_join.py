@@ -13,7 +13,7 @@ from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import Features, item_column, item_names, read_features, row_digests
+from credalearn.app.features import item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
 from credalearn.app.texts import read_texts, text_digests
@@ -32,20 +32,6 @@ def gold_column(gold: Any) -> str | None:
     """The column of the true class; None if it is in a table of its own, or not given."""
     is_table = not isinstance(gold, str) or Path(gold).suffix.lower() in _TABLES
     return None if is_table else gold
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Joined:
-    """Items that have both annotation and input, in one order."""
-
-    items: list[str]  # names of the N items
-    X: Features  # inputs, shape (N, D), (N, 3, S, S) or, texts, (N,)
-    digests: list[str]  # SHA-256 of each input
-    inputs: InputFacts  # what the inputs are, and which items were left out
-    columns: pl.DataFrame  # group, gold label and split of each item, as text
-    place: Callable[[int], str]  # from an item's number to where it is, such as "items.csv, line 7"
-    gold: "Gold | None"  # the true classes, where they were given
-    unvoted: np.ndarray  # which items have a gold label and no annotation, bool (N,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +81,10 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
     return Gold(labels, lambda item: place(row_of[item]))
 
 
-def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
-    """Items that have features or a text, these inputs, and the columns next to them."""
+def join_table(
+    annotations: Annotations, options: "DatasetOptions"
+) -> tuple[dict[str, Any], Gold | None]:
+    """Items that have features or a text, as attributes of a ``Dataset``; and the gold labels."""
     named = [name for name in (options.item, annotations.source.item) if name is not None]
     is_text, what = not options.features, options.called if options.features else "text"
     if is_text:
@@ -145,14 +133,22 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     )
     if is_text:
         beside = beside.with_columns(pl.Series(TEXT, X).str.head(_SHOWN))
-    digests = text_digests(X) if is_text else row_digests(X)
-    without_votes = np.array([item in unvoted for item in items])
-    place = lambda row: table.place(rows[row])  # noqa: E731
-    return Joined(items, X, digests, inputs, beside, place, gold, without_votes)
+    found = {
+        "items": items,
+        "X": X,
+        "digests": text_digests(X) if is_text else row_digests(X),
+        "inputs": inputs,
+        "columns": beside,
+        "place": lambda row: table.place(rows[row]),
+        "unvoted": np.array([item in unvoted for item in items]),
+    }
+    return found, gold
 
 
-def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
-    """Items whose image can be read, their pixels, and the columns of the table of images."""
+def join_images(
+    annotations: Annotations, options: "DatasetOptions"
+) -> tuple[dict[str, Any], Gold | None]:
+    """Items whose image can be read, as attributes of a ``Dataset``; and the gold labels."""
     folder = Path(str(options.images))
     named = (options.item, annotations.source.item)
     # Gold labels in a table of their own may name items without votes; those of a column do not.
@@ -196,9 +192,16 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
         matched=dict(Counter(how for _, how in matches.values())),
         table=path,
     )
-    X = np.stack(pixels).astype(np.float32)
-    is_unvoted = np.array([item in unvoted for item in items])
-    return Joined(items, X, list(digests), inputs, columns, place, gold, is_unvoted)
+    attributes = {
+        "items": items,
+        "X": np.stack(pixels).astype(np.float32),
+        "digests": list(digests),
+        "inputs": inputs,
+        "columns": columns,
+        "place": place,
+        "unvoted": np.array([item in unvoted for item in items]),
+    }
+    return attributes, gold
 
 
 def _image_columns(

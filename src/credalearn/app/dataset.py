@@ -158,34 +158,31 @@ class Dataset:
             splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
             annotations = join_splits(annotations, **splits)
         join = join_table if chosen.images is None else join_images
-        found = join(annotations, chosen)
-        if chosen.encoder is not None and chosen.encoder != found.inputs.encoder:
+        found, gold = join(annotations, chosen)
+        if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:
             from credalearn.app.encoders import encode_once
 
-            found = encode_once(found, chosen.encoder, chosen.weights)
+            X, digests, inputs = (found[name] for name in ("X", "digests", "inputs"))
+            found["X"], found["inputs"] = encode_once(
+                X, digests, inputs, chosen.encoder, chosen.weights
+            )
         row_of = {item: row for row, item in enumerate(annotations.items)}
         number = len(annotations.items)
-        rows = np.array([row_of.get(item, number) for item in found.items])
+        rows = np.array([row_of.get(item, number) for item in found["items"]])
         every = annotations.sparse_counts()
         every.resize(number + 1, len(annotations.classes))  # an empty row for items without votes
         counts = every[rows]
         first = annotations.source.first_items
         vars(self).update(
+            **found,
             annotations=annotations,
             options=chosen,
-            items=found.items,
-            X=found.X,
-            digests=found.digests,
             _counts=counts,
             truth=majority(counts),
             truth_source="majority",
             groups=None,
-            later=(rows >= (number if first is None else first)) & ~found.unvoted,
-            unvoted=found.unvoted,
+            later=(rows >= (number if first is None else first)) & ~found["unvoted"],
             part=None,
-            inputs=found.inputs,
-            columns=found.columns,
-            place=found.place,
         )
         if chosen.group is not None:
             values = self.columns[chosen.group].fill_null("").str.strip_chars()
@@ -195,9 +192,9 @@ class Dataset:
                     f"{self.place(row)}: item {shown(self.items[row])} has no {chosen.group!r}. To "
                     "fix: fill the column, with a name of its own if the item stands alone."
                 )
-            vars(self).update(groups=values.to_list())
-        if found.gold is not None:
-            vars(self).update(truth=self._gold(found.gold), truth_source="gold")
+            vars(self)["groups"] = values.to_list()
+        if gold is not None:
+            vars(self).update(truth=self._gold(gold), truth_source="gold")
 
     @property
     def counts(self) -> np.ndarray:

@@ -298,11 +298,6 @@ class Run:
         return self.facts.classes
 
     @property
-    def group(self) -> str | None:
-        """Column whose items stay in one split, such as the patient; None without."""
-        return self.facts.group
-
-    @property
     def takes_images(self) -> bool:
         """Whether the model takes images; else features."""
         return self.facts.inputs.kind == "images"
@@ -325,7 +320,7 @@ class Run:
     def lost_group(self) -> str:
         """That the training had groups which the calibration does not know; empty otherwise."""
         group = self.training.group
-        if group in (None, self.group):
+        if group in (None, self.facts.group):
             return ""
         return (
             f"The model was trained with groups ({group}) and recalibrated without: new items may "

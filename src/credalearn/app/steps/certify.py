@@ -217,7 +217,7 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     )
     found = replace(
         _with_others(found, others),
-        group=run.group,
+        group=run.facts.group,
         score=score,
         confidence=None if found.confidence is None else confidence,
         requests=_number_asked(run) + (not known),
@@ -295,7 +295,7 @@ def _by_capacity(run: Run, options: CertifyOptions) -> Guarantee:
         groups=known["groups"],
     )
     found = _with_others(replace(found, threshold=threshold if found.kept else None), others)
-    return replace(found, group=run.group, score=score)
+    return replace(found, group=run.facts.group, score=score)
 
 
 def _with_others(found: Guarantee, others: pl.DataFrame) -> Guarantee:

@@ -72,7 +72,7 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) ->
     line += f"; on {many(len(before), 'test item')} of {old.path}: {_words(found)}."
     if new.truth != old.truth:
         return [line, f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."]
-    if old.group and new.group:
+    if old.facts.group and new.facts.group:
         return [line, _accuracy_by_group(tested, fresh, facts)]
     facts["detectable_accuracy"] = detectable = _detectable(before, len(wrong))
     by_chance = _may_be_chance(before, int(wrong.sum()), len(wrong))

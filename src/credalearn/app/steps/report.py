@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -99,6 +99,7 @@ def report(
     )
     text = render_page(
         page=page,
+        line=None if risk.profile is None else risk_line(risk.profile, risk.guess),
         run=run,
         facts=run.facts,
         options={} if run.facts.imported else run.facts.options,
@@ -117,35 +118,20 @@ def report(
     return ReportResult(path, missing)
 
 
-@dataclass(frozen=True, slots=True)
-class RiskLine:
-    """The risk profile as a picture: places on a line from 0, in percent of its length."""
+def risk_line(profile: RiskProfile, guess: float) -> dict[str, Any]:
+    """The risk profile as a picture: places on a line from 0, in percent of its length.
 
-    best: float
-    worst: float
-    best_ends: tuple[float, float]
-    worst_ends: tuple[float, float] | None
-    guess: float
-
-    @classmethod
-    def of(cls, profile: RiskProfile, guess: float) -> Self:
-        """Draw to scale; an infinite risk lies at the end of the line."""
-        risks = (profile.optimistic, profile.pessimistic, guess)
-        ends = (*profile.optimistic_interval, *profile.pessimistic_interval)
-        scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
-
-        def place(risk: float) -> float:
-            return round(100 * min(risk / scale, 1), 2)
-
-        infinite = math.isinf(profile.pessimistic)
-        low, high = profile.optimistic_interval
-        return cls(
-            best=place(profile.optimistic),
-            worst=place(profile.pessimistic),
-            best_ends=(place(low), place(high)),
-            worst_ends=None if infinite else (place(ends[2]), place(ends[3])),
-            guess=place(guess),
-        )
+    An infinite risk lies at the end of the line.
+    """
+    risks = (profile.optimistic, profile.pessimistic, guess)
+    ends = (*profile.optimistic_interval, *profile.pessimistic_interval)
+    scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
+    best, worst, guess, *places = (round(100 * min(risk / scale, 1), 2) for risk in (*risks, *ends))
+    worst_ends = None if math.isinf(profile.pessimistic) else places[2:]
+    return {
+        "best": best, "worst": worst, "guess": guess,
+        "best_ends": places[:2], "worst_ends": worst_ends,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +154,6 @@ class LabelRisk:
     def promised(self) -> bool:
         """Whether the rule guarantees that a label contains the item's true distribution."""
         return self.rule in PROMISING and not self.skilled
-
-    @property
-    def line(self) -> RiskLine | None:
-        """The picture."""
-        return None if self.profile is None else RiskLine.of(self.profile, self.guess)
 
 
 def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:

@@ -186,9 +186,9 @@ def certify_sets(
         )
     if strata is not None:
         found = replace(found, by=by, edges=edges)
-    if run.group is not None:
+    if run.facts.group is not None:
         num_groups = run.items.filter(split="calibration")["group"].n_unique()
-        found = replace(found, group=run.group, num_groups=num_groups)
+        found = replace(found, group=run.facts.group, num_groups=num_groups)
     wide = widened(run, found, voted_items(run, "test"), table=table)
     return replace(wide, left_out=int((~usable).sum()))
 
