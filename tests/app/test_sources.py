@@ -50,7 +50,7 @@ def write(path: Path) -> Path:
     return path
 
 
-NO_FILES = ("rot13", "base64", "zip", "idna", "undefined", "", "a\0b")  # codecs of no file
+NO_FILES = ("rot13", "base64", "zip", "undefined", "", "a\0b")  # codecs of no file
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".npz")
 
 
@@ -215,18 +215,6 @@ def test_rejects_named_pipes_and_reads_shell_pipes(tmp_path: Path) -> None:
     os.write(write, b"id,size\na,1\n")
     os.close(write)
     assert open_source(f"/dev/fd/{read}").read().rows() == [("a", "1")]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_an_encoding_that_needs_a_byte_order_mark_is_refused_without(
-    encoding: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "items.csv"
-    path.write_bytes("id,size\na,1\n".encode(f"{encoding}-le"))
-    message = rf"no byte order mark, which {encoding} needs\. To fix: pass --encoding {encoding}-le"
-    with pytest.raises(CredalError, match=message):
-        open_source(path, encoding=encoding)
-    assert open_source(path, encoding=f"{encoding}-le").read().rows() == [("a", "1")]
 
 
 def bomb(path: Path) -> Path:

@@ -26,7 +26,6 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_NO_FILES = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined")
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -37,15 +36,8 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
             "a".encode(given)
             name = codecs.lookup(given).name
         except (LookupError, ValueError):
-            name = ""
-        if name in ("", *_NO_FILES):
             message = f"there is no encoding {shown(given)}. To fix: pass utf-8 or cp1252."
-            raise CredalError(message)
-        if name in ("utf-16", "utf-32") and not start.startswith(tuple(_MARKS)):
-            raise CredalError(
-                f"{path} has no byte order mark, which {name} needs. To fix: pass --encoding "
-                f"{name}-le or {name}-be."
-            )
+            raise CredalError(message) from None
         return name, _NAMES.get(name, name.upper())
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None:

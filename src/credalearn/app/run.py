@@ -49,6 +49,9 @@ _SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out ret
 class Run:
     """A finished run, as :meth:`load` reads it. Files that change later do not change it.
 
+    The keywords of a verb are the options of the command of the same name: those of
+    ``run.defer`` are the fields of ``DeferOptions``, as ``credalearn defer --help`` lists them.
+
     Args:
         path: The folder.
         facts: What was asked and found.
@@ -92,21 +95,12 @@ class Run:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read the run in ``folder``: each file once, without its model.
-
-        Raises:
-            CredalError: If there is no finished run, a file is missing or damaged, or does not
-                belong to the others.
-        """
+        """Read the run in ``folder``: each file once, without its model."""
         return cls(Path(folder), **read_run(Path(folder)))
 
     @classmethod
     def train(cls, data: "Dataset", folder: str | Path, **options: Any) -> "Run":
-        """Train on a dataset and write the run to ``folder``.
-
-        Killed and called again with the same arguments, it resumes from its last epoch.
-        ``options`` are those of ``credalearn train``, as keywords: see ``TrainOptions``.
-        """
+        """Train on a dataset and write the run to ``folder``; called again, it resumes."""
         from credalearn.app.steps.train import TrainOptions, train
 
         return train(data, folder, TrainOptions(**options))
@@ -121,7 +115,7 @@ class Run:
             votes: A file or table of annotations, ``Annotations`` or a ``Dataset``; None with gold
                 labels.
             folder: Folder of the run.
-            options: Keywords of ``ImportOptions``, the options of ``credalearn import``.
+            options: Keywords of ``ImportOptions``.
         """
         from credalearn.app.steps.import_predictions import ImportOptions, import_predictions
 
@@ -157,10 +151,7 @@ class Run:
         return clf
 
     def certify(self, **options: Any) -> "Certificate":
-        """Choose a threshold with a guarantee, or widen the sets; the run then has the result.
-
-        ``options`` are those of ``credalearn certify``, as keywords: see ``CertifyOptions``.
-        """
+        """Choose a threshold with a guarantee, or widen the sets; the run then has the result."""
         from credalearn.app.steps.certify import certify
         from credalearn.app.steps.certify_options import CertifyOptions
 
@@ -180,17 +171,14 @@ class Run:
             data: Path of a table or array of features, a pandas or polars table, an array, or a
                 folder of images.
             output: CSV, TSV, Parquet or JSON Lines file; with it, memory stays bounded.
-            options: Keywords of ``PredictOptions``, the options of ``credalearn predict``.
+            options: Keywords of ``PredictOptions``.
         """
         from credalearn.app.steps.predict import PredictOptions, predict
 
         return predict(self, data, output, PredictOptions(**options))
 
     def defer(self, data: Any, output: str | Path, **options: Any) -> "Deferred":
-        """Write the deferred items, least certain first, as Label Studio tasks or CSV.
-
-        ``options`` are those of ``credalearn defer``, as keywords: see ``DeferOptions``.
-        """
+        """Write the deferred items, least certain first, as Label Studio tasks or CSV."""
         from credalearn.app.steps.defer import DeferOptions, defer
 
         return defer(self, data, output, DeferOptions(**options))
@@ -198,27 +186,20 @@ class Run:
     def recalibrate(self, votes: Any, folder: str | Path, **options: Any) -> "Recalibration":
         """Check the model on newly annotated items, and calibrate it on them in a new run.
 
-        ``options`` are those of ``credalearn recalibrate``, as keywords: see
-        ``RecalibrateOptions``. The new probabilities of an imported run are its ``features``.
+        The new probabilities of an imported run are its ``features``.
         """
         from credalearn.app.steps.recalibrate import RecalibrateOptions, recalibrate
 
         return recalibrate(self, votes, folder, RecalibrateOptions(**options))
 
     def report(self, *others: "Run", **options: Any) -> "ReportResult":
-        """Write a one-page HTML report about the run, compared with others.
-
-        ``options`` are those of ``credalearn report``, as keywords: see ``ReportOptions``.
-        """
+        """Write a one-page HTML report about the run, compared with others."""
         from credalearn.app.steps.report import ReportOptions, report
 
         return report(self, ReportOptions(**options), others)
 
     def export(self, **options: Any) -> "Exported":
-        """Write the model as ONNX, with its model card.
-
-        ``options`` are those of ``credalearn export``, as keywords: see ``ExportOptions``.
-        """
+        """Write the model as ONNX, with its model card."""
         from credalearn.app.steps.export import ExportOptions, export
 
         return export(self, ExportOptions(**options))

@@ -26,9 +26,11 @@ _PATIENCE = 5.0  # seconds; only training keeps a folder for longer, and nobody 
 _ATTEMPTS = 100  # to lock a folder that other processes make and move at the same time
 _LONGEST = 240  # bytes of a name that leave room for ".partial"; file systems take 255
 # What the commands write into a run's folder; a new run replaces all of it.
-FILES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 _CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
-OWN = {*FILES, *_CERTIFIED, MODEL, "report.html", "MODEL_CARD.md", "requests.json", "drift.json"}
+OWN = {
+    *("run.json", "annotations.parquet", "items.parquet", "predictions.parquet", MODEL),
+    *(*_CERTIFIED, "requests.json", "drift.json", "report.html", "MODEL_CARD.md"),
+}
 
 
 def check_place(output: Path, *, overwrite: bool = False) -> None:

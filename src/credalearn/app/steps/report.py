@@ -129,8 +129,11 @@ def risk_line(profile: RiskProfile, guess: float) -> dict[str, Any]:
     best, worst, guess, *places = (round(100 * min(risk / scale, 1), 2) for risk in (*risks, *ends))
     worst_ends = None if math.isinf(profile.pessimistic) else places[2:]
     return {
-        "best": best, "worst": worst, "guess": guess,
-        "best_ends": places[:2], "worst_ends": worst_ends,
+        "best": best,
+        "worst": worst,
+        "guess": guess,
+        "best_ends": places[:2],
+        "worst_ends": worst_ends,
     }
 
 

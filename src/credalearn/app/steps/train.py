@@ -26,7 +26,7 @@ from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.labels import make_labels
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.run_files import write_run
-from credalearn.app.staging import MODEL, check_place, staged
+from credalearn.app.staging import MODEL, staged
 from credalearn.app.steps.baselines import compare, find_leaks, one_truth
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
@@ -90,7 +90,6 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     """Train on annotated items and write a run."""
     started = time.monotonic()
     options, output = options or TrainOptions(), Path(folder)
-    check_place(output, overwrite=options.overwrite)
     data = data.split() if data.part is None else data
     rows = np.flatnonzero(data.part == "train")
     _check_classes(data, rows)
