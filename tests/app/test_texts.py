@@ -144,6 +144,25 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
         cl.Dataset(annotations, table=items, text="message", drop=("author",))
 
 
+def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
+    texts, votes = messages(30)
+    rows = [
+        {"item": f"m{row}", "label": label, "message": text, "title": "", "nothing": " "}
+        for row, text in enumerate([*texts[:25], "", " ", None, "", ""])
+        for label in ["fine"] * votes[row, 0] + ["rude"] * votes[row, 1]
+    ]
+    export = cl.read_annotations(pl.DataFrame(rows))
+    for columns in ("message", ("title", "message")):
+        data = cl.Dataset(export, text=columns)
+        assert data.inputs.empty == (5 if columns == "message" else 4)
+        assert f"{data.inputs.empty} of the texts are empty" in data.inspect()[0]
+    with pytest.raises(cl.CredalError, match=r"texts of all 30 items in .* are empty.*--text"):
+        cl.Dataset(export, text="nothing")
+    run = cl.Run.train(cl.Dataset(export, text="message"), tmp_path / "run")
+    found = run.predict(pl.DataFrame(rows), decision=False)  # the export: a row per vote
+    assert found.to_polars()["item"].to_list() == list(export.items)
+
+
 def test_equal_texts_are_drawn_into_one_split(tmp_path: Path) -> None:
     content = lewidi(40)
     for number in range(1, 11):

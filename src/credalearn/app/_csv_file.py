@@ -42,6 +42,8 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None:
         return marked, _NAMES.get(marked, marked.upper())
+    if start.startswith(b"\x1f\x8b"):
+        raise CredalError(f"{path} is compressed. To fix: decompress it first, with gunzip.")
     if b"\0" in start:
         raise CredalError(
             f"{path} is a binary file, not a table or JSON. To fix: export it as CSV, TSV, JSON, "

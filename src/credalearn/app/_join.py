@@ -118,6 +118,12 @@ def join_table(
     left_out |= _missing(table.items, set(items), f"annotations in {votes}", skip=skip)
     rows = [row_of[item] for item in items]
     X, beside, names = table.values[rows], table.extra[rows], tuple(table.names)
+    empty = sum(not str(text).strip() for text in X) if is_text else 0
+    if empty == len(X):
+        raise CredalError(
+            f"the texts of all {many(len(X), 'item')} in {where} are empty. To fix: name the "
+            "column of the texts with --text."
+        )
     inputs = InputFacts(
         kind="texts" if is_text else "features",
         path=str(table.paths[0]),
@@ -125,6 +131,7 @@ def join_table(
         item=table.item,
         features=() if is_text else names,
         texts=names if is_text else (),
+        empty=empty,
         categories=table.categories,
         encoder="tfidf" if is_text else "",
         dropped=options.drop,

@@ -48,6 +48,7 @@ class InputFacts:
     features: tuple[str, ...] = ()  # names of the features, in order
     categories: tuple[str, ...] = ()  # features whose values are texts
     texts: tuple[str, ...] = ()  # columns of the text, in order
+    empty: int = 0  # number of items whose text is empty
     encoder: str = ""  # what turns texts or images into features, where that is not trained
     encoder_weights: str | None = None  # file of its weights, where one was given
     encoder_sha256: str = ""  # of its weights

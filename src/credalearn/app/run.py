@@ -19,7 +19,14 @@ import polars as pl
 
 from credalearn._files import whole_file, writing
 from credalearn.app.facts import Request, RunFacts
-from credalearn.app.run_files import MADE_FROM, check_there, foreign, read_run, to_json
+from credalearn.app.run_files import (
+    MADE_FROM,
+    check_there,
+    foreign,
+    read_requests,
+    read_run,
+    to_json,
+)
 from credalearn.app.staging import MODEL, locked
 from credalearn.errors import CredalError
 
@@ -215,6 +222,12 @@ class Run:
                 file, content = "drift.json", {name: value}
             other = "copy the run to a folder of your own"
             with self.writing(self.path / file, other=other) as partial:
+                # Under the lock: of two processes, the second must not count as the first request.
+                if name == "requests" and read_requests(self.path, self.facts) != self.requests:
+                    raise CredalError(
+                        f"{self.path} was certified by another process meanwhile. To fix: run the "
+                        "command again."
+                    )
                 content = {MADE_FROM: self.facts.sha256["predictions"], **content}
                 partial.write_text(to_json(content), encoding="utf-8")
         return replace(self, **values)

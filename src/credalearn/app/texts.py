@@ -78,7 +78,10 @@ def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
         found: Iterable[str] = columns[0]
     else:
         rows = zip(*columns, strict=True)
-        found = ("\n".join(f"{n}: {x}" for n, x in zip(names, row, strict=True)) for row in rows)
+        found = (
+            "\n".join(f"{n}: {x}" for n, x in zip(names, row, strict=True)) if any(row) else ""
+            for row in rows
+        )
     return np.array([*found, ""], dtype=object)[:-1]
 
 

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from credalearn._options import check_options, option, same_option
-from credalearn.app.cli._command import command
+from credalearn.app.cli._command import _naming_options, command
 from credalearn.errors import CredalError
 
 
@@ -91,8 +91,16 @@ def test_command_and_python_make_the_same_options() -> None:
         ("flour", "oats", "must be one of 'rye'"),
     ],
 )
-def test_command_and_python_give_the_same_error(name: str, value: Any, message: str) -> None:
+def test_an_error_names_the_option_as_it_was_passed(name: str, value: Any, message: str) -> None:
     with pytest.raises(CredalError, match=message) as in_python:
         Baking(**{name: value})
     result = CliRunner().invoke(app, ["oven", "-o", "shelf", f"--{name}", str(value)])
-    assert str(result.exception) == str(in_python.value)
+    assert str(result.exception) == str(in_python.value).replace(name, f"--{name}", 1)
+
+
+def test_errors_spell_keywords_as_options() -> None:
+    with pytest.raises(CredalError) as spelled, _naming_options(["random_state", "salt"]):
+        raise CredalError("random_state must be 0; pass salt=1, or --salt=2, not my_salt=3.")
+    assert str(spelled.value) == (
+        "--random-state must be 0; pass --salt 1, or --salt=2, not my_salt=3."
+    )

@@ -24,6 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def certified(run: Run, **options: Any) -> tuple[Guarantee, Certificate]:
+    (run.path / "requests.json").unlink(missing_ok=True)  # of other tests
     found = certify(run, CertifyOptions(**options))
     assert found.guarantee is not None
     return found.guarantee, found
@@ -312,6 +313,17 @@ def test_requests_count_whichever_record_makes_them(tmp_path: Path) -> None:
     assert found is not None
     assert found.confidence == pytest.approx(0.925)
     assert len(other.requests) == 2
+
+
+def test_of_two_processes_one_makes_the_first_request(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    other = Run.load(run.path)  # as another process does at the same moment
+    found = certify(run, CertifyOptions(max_error=0.3))
+    with pytest.raises(cl.CredalError, match=r"by another process meanwhile\. To fix: run the"):
+        certify(other, CertifyOptions(max_error=0.2))
+    again = Run.load(run.path)
+    assert again.guarantee == found.guarantee
+    assert [each.asked["max_error"] for each in again.requests] == [0.3]
 
 
 # The verdict

@@ -193,11 +193,7 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
         ("item,size\na,1\n", r"missing 2 of 3 features: 'weight', 'seen'.*add what"),
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
-        (
-            GOOD.replace("b,1", "a ,1"),
-            r"line 3: the item is the same as in line 2.*one row per item",
-        ),
-        (GOOD.replace("b,1", "a,7"), r"line 3: another item has the name of the one in line 2"),
+        (GOOD.replace("b,1", "a,7"), r"line 3: item 'a' has other inputs than in a row before"),
         (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*--item"),
         (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
     ],
@@ -246,15 +242,31 @@ def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> No
         predict(run, run.path / "run.json")
 
 
-def test_duplicates_in_different_blocks_are_found(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("numbers", [64, 1 << 20], ids=["blocks", "one block"])
+def test_an_item_of_several_rows_is_predicted_once(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: int
 ) -> None:
-    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 64)
+    monkeypatch.setattr("credalearn.app.sources._NUMBERS", numbers)
+    items = table(200)
+    rows = np.random.default_rng(0).integers(0, 200, 600)
+    repeated = items[rows.tolist()]
+    repeated.with_columns(annotator=pl.int_range(600)).write_parquet(tmp_path / "votes.parquet")
+    found = predict(run, tmp_path / "votes.parquet")
+    assert found.items == len(np.unique(rows))
+    first = repeated.unique("item", keep="first", maintain_order=True)
+    wanted = predict(run, first).to_polars()
+    assert found.to_polars()["item"].equals(wanted["item"])
+    np.testing.assert_allclose(found.to_polars()["score"], wanted["score"], atol=1e-6)
+
+
+@pytest.mark.parametrize("numbers", [64, 1 << 20], ids=["blocks", "one block"])
+def test_rows_of_one_item_must_agree(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: int
+) -> None:
+    monkeypatch.setattr("credalearn.app.sources._NUMBERS", numbers)
     frame = table(200)
     frame[190, "item"] = "new-3"
     frame.write_parquet(tmp_path / "data.parquet")
-    with pytest.raises(
-        CredalError, match=r"row 191: another item has the name of the one in row 4"
-    ):
+    with pytest.raises(CredalError, match=r"row 191: item 'new-3' has other inputs.* own name"):
         predict(run, tmp_path / "data.parquet", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

@@ -100,8 +100,8 @@ def _is_wide(content: Content) -> bool:
     found = _shape(content)
     if found == "ambiguous":
         content.source.refuse(
-            "the columns could be annotators with numbers for labels, or counts by class",
-            fix="pass --format wide or --format counts",
+            "the columns could be annotators with their labels, or counts by class",
+            fix="pass --format wide, or --format counts and each class with --classes",
         )
     return found == "wide"
 
@@ -124,7 +124,8 @@ def _read_wide(content: Content) -> Raw:
 def _read_shares(kind: Literal["counts", "probabilities"], content: Content) -> Raw:
     """One row per item, one column per class; these columns lose a prefix that all share."""
     item, columns, _ = _need_layout(content)
-    classes = without_prefix(columns)
+    named = set(columns) == set(content.options.classes or ())
+    classes = columns if named else without_prefix(columns)
     if "item" in classes:
         content.source.refuse(
             "no class can be called 'item'", fix="name the item's column with --item"
@@ -183,6 +184,8 @@ def _find_layout(content: Content) -> _Layout | None:
     people = tuple(name for name in others if _begins(name, _PEOPLE))
     if len(people) >= 2:
         return item, people, "wide"
+    classes = content.options.classes or ()
+    others = classes if len(classes) > 1 and set(classes) <= set(others) else others
     shape = _shape_of(content.head, others)
     return None if shape is None else (item, others, shape)
 
@@ -212,6 +215,13 @@ def _shape_of(head: pl.DataFrame, others: tuple[str, ...]) -> _Shape | None:
         if all(_begins(name, _PROBABILITIES) for name in others) or (found != found.round()).any():
             return "probabilities"
     if len(found) < 0.9 * len(filled) or not len(filled):
+        # One column of words next to columns of numbers is a group or a site, and no annotator.
+        known, some = (
+            x.to_numpy().reshape(len(others), -1).any(1)
+            for x in (numbers(cells).is_not_null(), cells.fill_null("") != "")
+        )
+        if known.any() and (some & ~known).any():
+            return "ambiguous"
         return "wide" if filled.n_unique() <= max(20, len(filled) / 4) else None
     if (found < 0).any():  # no count is negative
         return "wide"

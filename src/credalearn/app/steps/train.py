@@ -96,7 +96,12 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     labels = training_labels(data, rows, options)
     data = judged_by_skill(data) if options.skill == "dawid-skene" else data
     frozen = data.inputs.is_frozen
-    used = recorded_options(options, images=data.inputs.kind == "images" and not frozen)
+    images = data.inputs.kind == "images" and not frozen
+    used = recorded_options(options, images=images)
+    if images and used["backbone"] in ("linear", "mlp"):
+        raise CredalError(
+            f"the backbone {used['backbone']!r} does not take images. To fix: leave out --backbone."
+        )
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
             used["method"],
