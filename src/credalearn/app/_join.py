@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,20 +25,13 @@ _GOLD = ("gold", "goldlabel", "truth", "trueclass", "truelabel", "groundtruth", 
 _TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".npz")  # where gold is no column
 TEXT = "\0text"  # column of the start of the texts, for people
 _SHOWN = 300  # characters
+Gold = tuple[dict[str, str], Callable[[str], str]]  # labels by item, and where each is
 
 
 def gold_column(gold: Any) -> str | None:
     """The column of the true class; None if it is in a table of its own, or not given."""
     is_table = not isinstance(gold, str) or Path(gold).suffix.lower() in _TABLES
     return None if is_table else gold
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gold:
-    """Labels that are taken for true, by item."""
-
-    labels: dict[str, str]
-    place: Callable[[str], str]  # from an item to where its label is
 
 
 def _read_gold(
@@ -78,7 +70,7 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
                 f"{place(row)}: item {shown(item)} has the gold label {shown(label)} here and "
                 f"{shown(labels[item])} in {place(row_of[item])}. To fix: keep one of them."
             )
-    return Gold(labels, lambda item: place(row_of[item]))
+    return labels, lambda item: place(row_of[item])
 
 
 def join_table(
@@ -260,7 +252,7 @@ def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], 
         said = set(np.flatnonzero(annotations.sparse_counts().sum(1)).tolist())
     found = [item for number, item in enumerate(annotations.items) if number in said]
     known = set(found)
-    unvoted = [item for item in (() if gold is None else gold.labels) if item not in known]
+    unvoted = [item for item in (() if gold is None else gold[0]) if item not in known]
     return [*found, *unvoted], set(unvoted)
 
 

@@ -314,14 +314,14 @@ class Dataset:
         return pl.DataFrame(columns, schema_overrides=text)
 
     def _gold(self, gold: Gold) -> np.ndarray:
-        classes = self.annotations.classes
+        classes, (labels, place) = self.annotations.classes, gold
         number = {each: index for index, each in enumerate(classes)} | {"": -1}
-        found = [gold.labels.get(item, "") for item in self.items]
+        found = [labels.get(item, "") for item in self.items]
         for item, value in zip(self.items, found, strict=True):
             if value not in number:
                 near = nearest(value, classes)
                 raise CredalError(
-                    f"{gold.place(item)}: the gold label of item {shown(item)} must be one of "
+                    f"{place(item)}: the gold label of item {shown(item)} must be one of "
                     f"{listed(classes)}; got {shown(value)}. To fix: "
                     f"{f'write {near!r}' if near else 'correct it, or leave it empty'}."
                 )

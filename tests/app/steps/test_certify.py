@@ -297,7 +297,8 @@ def test_requests_that_fail_count(tmp_path: Path) -> None:
     assert [each.certified for each in Run.load(run.path).requests] == [False]
     with pytest.raises(cl.CredalError, match="already answered"):
         certify(Run.load(run.path), CertifyOptions(max_error=0.3))
-    found, _ = certified(Run.load(run.path), max_error=0.3, again=True)
+    found = Run.load(run.path).certify(max_error=0.3, again=True).guarantee
+    assert found is not None
     assert found.confidence == pytest.approx(0.925)
 
 
@@ -352,7 +353,7 @@ def test_constant_answer_is_certified_with_caution(tmp_path: Path) -> None:
     assert certificate.guarantee is not None
     kept = tested.filter(certificate.guarantee.keeps(tested["score"].to_numpy()))
     missed = (kept["truth"] == "malignant").sum()
-    assert [(each.name, each.items, each.found) for each in rival.recalls] == [
+    assert [(each["name"], each["items"], each["found"]) for each in rival.recalls] == [
         ("benign", len(kept) - missed, len(kept) - missed),
         ("malignant", missed, 0),
     ]

@@ -16,10 +16,7 @@ _CELLS = 1 << 22  # pairs of classes at a time: 32 MB
 
 
 def annotation_facts(annotations: Annotations) -> AnnotationFacts:
-    """Where annotations come from, what they contain and how far people agree.
-
-    For the agreement each vote counts once, whatever its weight.
-    """
+    """Where annotations come from, what they contain and how far people agree."""
     source, agreement = annotations.source, dict[str, Any]()
     if annotations.kind in ("votes", "counts"):
         counts = annotations.sparse_counts(weighted=False)
@@ -65,15 +62,10 @@ def majority(counts: Any) -> NDArray[np.int64]:
 
 
 def krippendorff_alpha(counts: Any) -> float | None:
-    r"""Krippendorff's alpha for nominal labels, :math:`1 - D_o / D_e`, from counts (N, K).
+    r"""Krippendorff's alpha for nominal labels, :math:`1 - D_o / D_e`; None if no votes differ.
 
-    Observed disagreement is that of pairs of votes on the same item, each item's pairs weighted by
-    :math:`1/(m_u - 1)`; expected disagreement is that of pairs of any two votes. Items with one
-    vote have no pair and are left out. Exact (Krippendorff, 2011, "Computing Krippendorff's
-    alpha-reliability").
-
-    Returns:
-        1 for full agreement, 0 for agreement by chance; None if no disagreement is expected.
+    Pairs of votes on an item count :math:`1/(m_u - 1)`. Exact (Krippendorff, 2011, "Computing
+    Krippendorff's alpha-reliability").
 
     Example:
         >>> krippendorff_alpha([[2, 0], [0, 2], [1, 1]])

@@ -33,9 +33,7 @@ class Annotator:
 def annotator_agreement(annotations: Annotations) -> tuple[Annotator, ...]:
     """Every annotator next to the others: those far from them first, then the lowest shares.
 
-    The limit is Clopper and Pearson's (1934), exact, at 95 % for all annotators together
-    (Bonferroni): with that probability no annotator who agrees as the others do is called far.
-    Empty where annotators are unknown, as in counts.
+    The limit is Clopper and Pearson's, at 95 % for all annotators together (Bonferroni).
     """
     names = annotations.annotators
     who, label = annotations.codes["annotator"], annotations.codes["label"]

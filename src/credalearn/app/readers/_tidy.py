@@ -154,10 +154,7 @@ def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.Da
 
 
 def _coded(column: pl.Series, missing: Collection[str] | None = None) -> tuple[_Codes, pl.Series]:
-    """Which name each row has, from 0 in the order of appearance and −1 for none; the names.
-
-    Names of labels are cleaned as such; which of them are no label, ``missing`` says.
-    """
+    """Which name each row has, −1 for none; the names, as labels if ``missing`` is given."""
     given = column.drop_nulls().unique(maintain_order=True)
     if missing is not None:
         labels = [clean_label(each) for each in given]

@@ -254,11 +254,7 @@ def _gallery(
     bounds: tuple[np.ndarray, np.ndarray] | None,
     texts: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """The least certain deferred items, or of all items where nothing is decided.
-
-    Each with its likeliest classes, most probable first: their probability by each head, and the
-    bounds of the widened set.
-    """
+    """The least certain deferred items, or of all items where nothing is decided."""
     order = np.argsort(-held_out.score, kind="stable")
     if kept is not None:
         order = order[~kept[order]]

@@ -138,12 +138,7 @@ class Certificate:
 
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
-    """Choose a threshold on the run's calibration items, or widen its sets, and store the result.
-
-    A second request on the same items is refused, or with ``again`` spends half of the risk that
-    is left; the confidence of the new promise is 1 minus all risk spent. ``requests.json``,
-    ``guarantee.json`` and ``sets.json`` are each written whole.
-    """
+    """Choose a threshold on the calibration items, or widen the sets, and store the result."""
     check = guarantee = rival = None
     before = run
     if options.target is not None or options.promises:

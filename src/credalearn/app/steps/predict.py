@@ -210,13 +210,12 @@ def decisions(
                 raise
             row, why = found
             name = shown(batch.items[row])
-            if run.facts.imported or run.facts.inputs.texts:
-                raise CredalError(f"{stream.name}, item {name}: {why}") from error
-            raise CredalError(
-                f"{stream.name}: the model has no answer for item {name}, whose largest feature is "
-                f"{float(np.abs(batch.X[row]).max()):.3g}: too far from the training items. To "
-                "fix: correct the item, or leave it out."
-            ) from error
+            if not (run.facts.imported or run.facts.inputs.texts):
+                why = CredalError(
+                    "its features are too far from those of the training items. To fix: correct "
+                    "the item, or leave it out."
+                )
+            raise CredalError(f"{stream.name}, item {name}: {why}") from error
 
 
 def _frame(

@@ -103,12 +103,9 @@ def recalibrate(
     folder: str | Path,
     options: RecalibrateOptions | None = None,
 ) -> Recalibration:
-    """Put new items in place of the calibration and test items; nothing is trained.
+    """Put new items, which the model was not trained on, in place of calibration and test items.
 
-    Items that the model was trained on are left out: by their input, whatever their name, and by
-    group where training used the same groups. Half of the others calibrate, half test. They must
-    be a random sample of the items to come, not those that were deferred. A run whose accuracy or
-    guarantee they contradict is marked as out of date.
+    A run whose accuracy or guarantee they contradict is marked as out of date.
     """
     options, output = options or RecalibrateOptions(), Path(folder)
     recover(output)  # what a killed command left of a finished run

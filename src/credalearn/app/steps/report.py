@@ -119,10 +119,7 @@ def report(
 
 
 def risk_line(profile: RiskProfile, guess: float) -> dict[str, Any]:
-    """The risk profile as a picture: places on a line from 0, in percent of its length.
-
-    An infinite risk lies at the end of the line.
-    """
+    """Places on a line from 0, in percent of its length; an infinite risk lies at its end."""
     risks = (profile.optimistic, profile.pessimistic, guess)
     ends = (*profile.optimistic_interval, *profile.pessimistic_interval)
     scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
