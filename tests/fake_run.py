@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import torch
 from PIL import Image
+from scipy.special import softmax
 
 from credalearn import CredalPredictions
 from credalearn.app.facts import AnnotationFacts, InputFacts
@@ -16,7 +17,7 @@ from credalearn.app.features import row_digests
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
 from credalearn.app.steps.set_coverage import certify_sets
-from credalearn.app.steps.train import prediction_table
+from credalearn.app.steps.train import TrainOptions, prediction_table, recorded_options
 from credalearn.conformal import Distance, Scale
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
@@ -37,20 +38,12 @@ def fake_run(
 ) -> Run:
     """A run on random items whose annotators disagree most where the model is least certain.
 
-    Args:
-        folder: Where; made with its parents.
-        classes: Names of the classes.
-        num_items: Items in all; half are trained on, a quarter each calibrates and tests.
-        random_state: Of the numbers; the items of a number are the same for every sharpness.
-        sharpness: How much the model knows: 4 is right on about nine of ten.
-        method: Two heads for ``pocc``; one distribution and no set for others.
-        images: Whether there is a folder of images, ``images`` next to the run.
-        item_names: Names of the items instead of ``item-0000.png`` and so on.
+    A ``sharpness`` of 4 is right on nine of ten. Only ``pocc`` has sets. Images are next to the run.
     """
     noise = np.random.default_rng(random_state)
     num_classes = len(classes)
     real = sharpness * noise.gumbel(size=(num_items, num_classes))
-    people = softmax(real + noise.normal(size=real.shape))
+    people = softmax(real + noise.normal(size=real.shape), axis=-1)
     votes = noise.multinomial(5, people).astype(float)
     votes[:, 0] -= (votes[:, 0] > 0) & (noise.random(num_items) < 0.3)  # some are read by four
     items = list(item_names or (f"item-{number:04d}.png" for number in range(num_items)))
@@ -60,7 +53,9 @@ def fake_run(
 
     seen = real + 1.2 * noise.normal(size=real.shape)
     spread = 0.7 * np.abs(noise.normal(size=(num_items, 1))) if method == "pocc" else 0.0
-    heads = np.stack([softmax(0.8 * (1 - 0.5 * spread) * seen), softmax(1.2 * seen)], axis=1)
+    heads = np.stack(
+        [softmax(0.8 * (1 - 0.5 * spread) * seen, axis=-1), softmax(1.2 * seen, axis=-1)], axis=1
+    )
     heads = heads[split != "train", : 2 if method == "pocc" else 1]
     pictures = folder.parent / "images"
     if images:
@@ -194,12 +189,6 @@ def add_sets(
     return run.keeping(sets=found.inflation)
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    powers = np.exp(logits - logits.max(-1, keepdims=True))
-    shares: np.ndarray = powers / powers.sum(-1, keepdims=True)
-    return shares
-
-
 def long_votes(items: list[str], votes: np.ndarray, classes: Sequence[str]) -> pl.DataFrame:
     """One row per vote: the k-th vote of an item is the k-th annotator's."""
     rows, columns = np.nonzero(votes)
@@ -254,21 +243,5 @@ def facts(
 
 def training_options(**changed: Any) -> dict[str, Any]:
     """What a model may have been trained with."""
-    options: dict[str, Any] = {
-        "labels": "relax",
-        "s": 1.0,
-        "confidence": 0.95,
-        "skill": "equal",
-        "method": "pocc",
-        "backbone": "mlp",
-        "epochs": 20,
-        "learning_rate": 1e-3,
-        "batch_size": 128,
-        "augment": "none",
-        "random_state": 0,
-        "calibrate": False,
-        "weights": None,
-        "weights_sha256": None,
-        "device": "auto",
-    }
-    return options | changed
+    options = TrainOptions(labels="relax", method="pocc", backbone="mlp", epochs=20, batch_size=128)
+    return recorded_options(options, images=False) | {"learning_rate": 1e-3} | changed

@@ -153,9 +153,7 @@ def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
     ]
     export = cl.read_annotations(pl.DataFrame(rows))
     for columns in ("message", ("title", "message")):
-        data = cl.Dataset(export, text=columns)
-        assert data.inputs.empty == (5 if columns == "message" else 4)
-        assert f"{data.inputs.empty} of the texts are empty" in data.inspect()[0]
+        assert "5 of the texts are empty" in cl.Dataset(export, text=columns).inspect()[0]
     with pytest.raises(cl.CredalError, match=r"texts of all 30 items in .* are empty.*--text"):
         cl.Dataset(export, text="nothing")
     run = cl.Run.train(cl.Dataset(export, text="message"), tmp_path / "run")

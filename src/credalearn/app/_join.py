@@ -243,10 +243,7 @@ def _image_columns(
 
 
 def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:
-    """Items that someone said something about, if only "I do not know", or that have a gold label.
-
-    And which of them have a gold label alone.
-    """
+    """Items that someone said something about or with a gold label; and those with that alone."""
     said = set(annotations.codes["item"].tolist())
     if annotations.kind == "counts":
         said = set(np.flatnonzero(annotations.sparse_counts().sum(1)).tolist())

@@ -79,7 +79,9 @@ def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
     else:
         rows = zip(*columns, strict=True)
         found = (
-            "\n".join(f"{n}: {x}" for n, x in zip(names, row, strict=True)) if any(row) else ""
+            "\n".join(f"{n}: {x}" for n, x in zip(names, row, strict=True))
+            if "".join(row).strip()
+            else ""
             for row in rows
         )
     return np.array([*found, ""], dtype=object)[:-1]

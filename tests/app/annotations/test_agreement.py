@@ -51,11 +51,9 @@ def test_alpha_equals_a_slow_reference(counts: np.ndarray) -> None:
 def test_agreement_counts_votes_and_ties() -> None:
     votes: list[Vote] = [("x", "a", "1"), ("x", "b", "1"), ("y", "a", "1"), ("y", "b", "2")]
     found = annotation_facts(votes_of([*votes, ("z", "a", "2"), ("z", "b", None)]))
-    assert found is not None
     assert found.votes_per_item == (1, 2.0, 2)
     assert (found.unanimous, found.tied) == (0.5, 0.5)
     alone = annotation_facts(votes_of([("x", None, "1"), ("y", None, "2")]))
-    assert alone is not None
     assert (alone.unanimous, alone.tied, alone.alpha) == (None, None, None)
 
 

@@ -99,8 +99,6 @@ def test_an_error_names_the_option_as_it_was_passed(name: str, value: Any, messa
 
 
 def test_errors_spell_keywords_as_options() -> None:
-    with pytest.raises(CredalError) as spelled, _naming_options(["random_state", "salt"]):
-        raise CredalError("random_state must be 0; pass salt=1, or --salt=2, not my_salt=3.")
-    assert str(spelled.value) == (
-        "--random-state must be 0; pass --salt 1, or --salt=2, not my_salt=3."
-    )
+    spelled = pytest.raises(CredalError, match=r"^--my-salt 1, or --my-salt=2, not your_my_salt=3$")
+    with spelled, _naming_options(["my_salt"]):
+        raise CredalError("my_salt=1, or --my-salt=2, not your_my_salt=3")

@@ -243,7 +243,7 @@ def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("numbers", [64, 1 << 20], ids=["blocks", "one block"])
-def test_an_item_of_several_rows_is_predicted_once(
+def test_an_item_of_several_rows_is_predicted_once_if_they_agree(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: int
 ) -> None:
     monkeypatch.setattr("credalearn.app.sources._NUMBERS", numbers)
@@ -257,16 +257,8 @@ def test_an_item_of_several_rows_is_predicted_once(
     wanted = predict(run, first).to_polars()
     assert found.to_polars()["item"].equals(wanted["item"])
     np.testing.assert_allclose(found.to_polars()["score"], wanted["score"], atol=1e-6)
-
-
-@pytest.mark.parametrize("numbers", [64, 1 << 20], ids=["blocks", "one block"])
-def test_rows_of_one_item_must_agree(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: int
-) -> None:
-    monkeypatch.setattr("credalearn.app.sources._NUMBERS", numbers)
-    frame = table(200)
-    frame[190, "item"] = "new-3"
-    frame.write_parquet(tmp_path / "data.parquet")
+    items[190, "item"] = "new-3"
+    items.write_parquet(tmp_path / "data.parquet")
     with pytest.raises(CredalError, match=r"row 191: item 'new-3' has other inputs.* own name"):
         predict(run, tmp_path / "data.parquet", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

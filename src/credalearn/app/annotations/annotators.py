@@ -21,7 +21,6 @@ class Annotator:
     """How often one annotator agrees with the majority of the others on the same item."""
 
     name: str
-    votes: int  # without the unsure
     compared: int  # votes on items where the others' votes have one leading class
     agreed: int  # votes among those for that class
     share: float | None  # agreed / compared
@@ -31,18 +30,15 @@ class Annotator:
 
 
 def annotator_agreement(annotations: Annotations) -> tuple[Annotator, ...]:
-    """Every annotator next to the others: those far from them first, then the lowest shares.
-
-    The limit is Clopper and Pearson's, at 95 % for all annotators together (Bonferroni).
-    """
+    """Every annotator next to the others, with limits at 95 % for all together (Bonferroni)."""
     names = annotations.annotators
     who, label = annotations.codes["annotator"], annotations.codes["label"]
     known = (who >= 0) & (label >= 0)
     who, label, item = who[known], label[known], annotations.codes["item"][known]
     leading = _majority_of_others(annotations.sparse_counts(weighted=False), item, label)
-    votes, compared, agreed = (
+    compared, agreed = (
         np.bincount(who[chosen], minlength=len(names))
-        for chosen in (np.full(len(who), True), leading >= 0, leading == label)
+        for chosen in (leading >= 0, leading == label)
     )
     level = (1 - _CONFIDENCE) / (2 * max(len(names), 1))
     missed = compared - agreed
@@ -51,7 +47,7 @@ def annotator_agreement(annotations: Annotations) -> tuple[Annotator, ...]:
     for i, name in enumerate(names):
         others = _share(agreed.sum() - agreed[i], compared.sum() - compared[i])
         far = compared[i] >= _FEWEST and others is not None and upper[i] < others - _MARGIN
-        numbers = (int(votes[i]), int(compared[i]), int(agreed[i]), _share(agreed[i], compared[i]))
+        numbers = (int(compared[i]), int(agreed[i]), _share(agreed[i], compared[i]))
         found.append(Annotator(name, *numbers, float(upper[i]), others, bool(far)))
     found.sort(key=lambda each: (not each.far, 2.0 if each.share is None else each.share))
     return tuple(found)

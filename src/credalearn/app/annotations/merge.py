@@ -20,11 +20,10 @@ _UNITS = {"votes": "vote", "bounds": "bound"}
 def merge(
     first: Annotations, second: Annotations, *, conflicts: Conflicts = "refuse"
 ) -> Annotations:
-    """What was said in two rounds; new items come after those of the first.
+    """What was said in two rounds; where they contradict each other, ``conflicts`` decides.
 
     A statement that is in both counts once, but votes without an annotator, which cannot be
-    recognized again, are added; votes and counts add up to counts. Where both say different things
-    about the same item and annotator (for votes) or class (for bounds), ``conflicts`` decides.
+    recognized again, are added; votes and counts add up to counts.
     """
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)

@@ -131,10 +131,7 @@ class Annotations:
         return coo_array((values, (item[said], label[said])), shape=shape).tocsr()
 
     def statements(self, items: Sequence[str] | None = None) -> tuple[list[Any], NDArray[np.int64]]:
-        """The columns of statements as ``from_statements`` takes them, and whose items they are.
-
-        Of the given items, or of all; where an item has no statement, everything is open.
-        """
+        """The columns of statements as ``from_statements`` takes them, and whose items they are."""
         asked = pl.DataFrame({"item": self.items if items is None else items})
         table = asked.with_row_index("place").join(self.table, on="item", how="left")
         names, percents = table.select("label", "second"), table.select("^.*_percent$").fill_null(0)

@@ -30,8 +30,7 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
     """A function for Typer that prints what ``function`` returns: text, or facts with ``--json``.
 
     A parameter whose type is a dataclass, or names one, becomes one command option per field; two
-    dataclasses may share an option, which then has one value. Ranges and choices are checked by the
-    dataclass alone, so that the command and Python give the same error.
+    dataclasses may share an option. The dataclass alone checks ranges and choices.
     """
     hints = get_type_hints(function, include_extras=True)
     for name, kind in hints.items():

@@ -103,10 +103,7 @@ def recalibrate(
     folder: str | Path,
     options: RecalibrateOptions | None = None,
 ) -> Recalibration:
-    """Put new items, which the model was not trained on, in place of calibration and test items.
-
-    A run whose accuracy or guarantee they contradict is marked as out of date.
-    """
+    """Put new items in place of calibration and test items; mark a run that they contradict."""
     options, output = options or RecalibrateOptions(), Path(folder)
     recover(output)  # what a killed command left of a finished run
     if output.resolve().is_relative_to(run.path.resolve()):
