@@ -38,7 +38,7 @@ def fake_run(
 ) -> Run:
     """A run on random items whose annotators disagree most where the model is least certain.
 
-    A ``sharpness`` of 4 is right on nine of ten. Only ``pocc`` has sets. Images are next to the run.
+    A ``sharpness`` of 4 is right on nine of ten. Only ``pocc`` has sets; images are next to it.
     """
     noise = np.random.default_rng(random_state)
     num_classes = len(classes)

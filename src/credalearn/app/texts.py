@@ -1,7 +1,7 @@
 """Texts of items: which columns contain them, and several columns as one text."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -74,16 +74,12 @@ def read_texts(
 def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
     """The text of each row (N,): that of the one column, or of several after their names."""
     columns = [column.fill_null("") for column in texts(table).get_columns()]
-    if len(columns) == 1:
-        found: Iterable[str] = columns[0]
-    else:
-        rows = zip(*columns, strict=True)
-        found = (
-            "\n".join(f"{n}: {x}" for n, x in zip(names, row, strict=True))
-            if "".join(row).strip()
-            else ""
-            for row in rows
-        )
+    found: list[str] = columns[0].to_list()
+    if len(columns) > 1:
+        every = [list(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        known = (any(text.strip() for _, text in row) for row in every)
+        lines = ("\n".join(f"{name}: {text}" for name, text in row) for row in every)
+        found = [text if some else "" for text, some in zip(lines, known, strict=True)]
     return np.array([*found, ""], dtype=object)[:-1]
 
 
