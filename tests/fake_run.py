@@ -1,7 +1,7 @@
 """Runs that never were, in folders as ``credalearn train`` writes them."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +9,15 @@ import numpy as np
 import polars as pl
 import torch
 from PIL import Image
+from scipy.special import softmax
 
 from credalearn import CredalPredictions
-from credalearn.app.facts import (
-    AgreementFacts,
-    AnnotationFacts,
-    InputFacts,
-    SplitFacts,
-    TrainingOptions,
-)
+from credalearn.app.facts import AnnotationFacts, InputFacts
 from credalearn.app.features import row_digests
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
 from credalearn.app.steps.set_coverage import certify_sets
-from credalearn.app.steps.train import prediction_table
+from credalearn.app.steps.train import TrainOptions, prediction_table, recorded_options
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
 NAMES = ("benign", "indeterminate", "malignant", "artifact")
@@ -42,20 +37,12 @@ def fake_run(
 ) -> Run:
     """A run on random items whose annotators disagree most where the model is least certain.
 
-    Args:
-        folder: Where; made with its parents.
-        classes: Names of the classes.
-        num_items: Items in all; half are trained on, a quarter each calibrates and tests.
-        random_state: Of the numbers; the items of a number are the same for every sharpness.
-        sharpness: How much the model knows: 4 is right on about nine of ten.
-        method: Two heads for ``pocc``; one distribution and no set for others.
-        images: Whether there is a folder of images, ``images`` next to the run.
-        item_names: Names of the items instead of ``item-0000.png`` and so on.
+    A ``sharpness`` of 4 is right on nine of ten. Only ``pocc`` has sets; images are next to it.
     """
     noise = np.random.default_rng(random_state)
     num_classes = len(classes)
     real = sharpness * noise.gumbel(size=(num_items, num_classes))
-    people = softmax(real + noise.normal(size=real.shape))
+    people = softmax(real + noise.normal(size=real.shape), axis=-1)
     votes = noise.multinomial(5, people).astype(float)
     votes[:, 0] -= (votes[:, 0] > 0) & (noise.random(num_items) < 0.3)  # some are read by four
     items = list(item_names or (f"item-{number:04d}.png" for number in range(num_items)))
@@ -65,7 +52,9 @@ def fake_run(
 
     seen = real + 1.2 * noise.normal(size=real.shape)
     spread = 0.7 * np.abs(noise.normal(size=(num_items, 1))) if method == "pocc" else 0.0
-    heads = np.stack([softmax(0.8 * (1 - 0.5 * spread) * seen), softmax(1.2 * seen)], axis=1)
+    heads = np.stack(
+        [softmax(0.8 * (1 - 0.5 * spread) * seen, axis=-1), softmax(1.2 * seen, axis=-1)], axis=1
+    )
     heads = heads[split != "train", : 2 if method == "pocc" else 1]
     pictures = folder.parent / "images"
     if images:
@@ -129,7 +118,7 @@ def with_facts(run: Run, **changed: Any) -> Run:
     known = {each.name: getattr(run.facts, each.name) for each in fields(run.facts)}
     known.pop("sha256")
     known["annotations"] = changed.pop("annotation_facts", known["annotations"])
-    write_run(run.path, known | changed, tables, model_sha256=run.facts.sha256.model)
+    write_run(run.path, known | changed, tables, model_sha256=run.facts.sha256["model"])
     for name in ("guarantee.json", "sets.json"):
         (run.path / name).unlink(missing_ok=True)
     return Run.load(run.path)
@@ -149,8 +138,7 @@ def with_folds(run: Run, *, noise: float = 0.0) -> Run:
 def grouped(run: Run, size: int) -> Run:
     """The same run, as if ``size`` items in a row were of one patient."""
     groups = pl.Series("group", [f"p{row // size}" for row in range(len(run.items))])
-    splits = replace(run.facts.splits, group="patient")
-    return with_facts(run, items=run.items.with_columns(groups), splits=splits)
+    return with_facts(run, items=run.items.with_columns(groups), group="patient")
 
 
 def add_sets(run: Run, *, coverage: float = 0.9) -> Run:
@@ -165,12 +153,6 @@ def rows_of(run: Run, split: str) -> tuple[list[dict[str, Any]], np.ndarray]:
     rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
     votes = [[known[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
     return rows, np.array(votes)
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    powers = np.exp(logits - logits.max(-1, keepdims=True))
-    shares: np.ndarray = powers / powers.sum(-1, keepdims=True)
-    return shares
 
 
 def long_votes(items: list[str], votes: np.ndarray, classes: Sequence[str]) -> pl.DataFrame:
@@ -193,18 +175,11 @@ def facts(
     split: np.ndarray,
     votes: np.ndarray,
     inputs: InputFacts,
-    options: TrainingOptions,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     """What ``run.json`` holds."""
     total = votes.sum(1)
-    agreement = AgreementFacts(
-        alpha=0.61,
-        unanimous=float((votes.max(1) == total).mean()),
-        tied=0.1,
-        votes_per_item=(float(total.min()), float(np.median(total)), float(total.max())),
-        confused=((classes[0], classes[1], 0.7),),
-    )
-    sizes: dict[str, Any] = {name: int((split == name).sum()) for name in SPLITS}
+    sizes = {name: int((split == name).sum()) for name in SPLITS}
     return {
         "classes": tuple(classes),
         "created": "2026-01-02T03:04:05+00:00",
@@ -217,10 +192,14 @@ def facts(
             annotators=5,
             votes=int(votes.sum()),
             left_out={"skipped": 12, "cancelled": 3},
-            agreement=agreement,
+            alpha=0.61,
+            unanimous=float((votes.max(1) == total).mean()),
+            tied=0.1,
+            votes_per_item=(float(total.min()), float(np.median(total)), float(total.max())),
+            confused=((classes[0], classes[1], 0.7),),
         ),
         "inputs": inputs,
-        "splits": SplitFacts(**sizes),
+        "splits": {name: number for name, number in sizes.items() if number},
         "truth": "majority",
         "options": options,
         "seconds": 12.5,
@@ -228,19 +207,7 @@ def facts(
     }
 
 
-def training_options(**changed: Any) -> TrainingOptions:
+def training_options(**changed: Any) -> dict[str, Any]:
     """What a model may have been trained with."""
-    options: dict[str, Any] = {
-        "labels": "relax",
-        "s": 1.0,
-        "confidence": 0.95,
-        "skill": "equal",
-        "method": "pocc",
-        "backbone": "mlp",
-        "epochs": 20,
-        "learning_rate": 1e-3,
-        "batch_size": 128,
-        "augment": "none",
-        "random_state": 0,
-    }
-    return TrainingOptions(**options | changed)
+    options = TrainOptions(labels="relax", method="pocc", backbone="mlp", epochs=20, batch_size=128)
+    return recorded_options(options, images=False) | {"learning_rate": 1e-3} | changed

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from PIL import Image
+from scipy.special import softmax
 
 import credalearn as cl
 from credalearn.app.run import Run
@@ -27,9 +28,7 @@ def votes(values: np.ndarray, *, random_state: int = 1) -> np.ndarray:
     """Five annotators, who disagree where the first two columns are near 0."""
     rng = np.random.default_rng(random_state)
     logits = 3 * np.stack([values[:, 0], values[:, 1], -values[:, 0] - values[:, 1]], axis=1)
-    shares = np.exp(logits - logits.max(1, keepdims=True))
-    shares /= shares.sum(1, keepdims=True)
-    return np.array([rng.multinomial(5, share) for share in shares])
+    return np.array([rng.multinomial(5, share) for share in softmax(logits, axis=1)])
 
 
 def trained(

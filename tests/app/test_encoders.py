@@ -173,7 +173,7 @@ def test_the_backbone_of_a_run_encodes_images(tmp_path: Path, capsys: Capture) -
     done = succeed(capsys, *given, *encoder, "-o", run)
     assert "a linear model with penalty" in done.out
     facts = Run.load(run).facts
-    assert facts.options.backbone == "auto"
+    assert facts.options["backbone"] == "auto"
     network = cl.load(tmp_path / "network" / "model")
     assert facts.inputs.encoder_sha256 == network.weights_sha256_
     succeed(capsys, "predict", run, images, "--no-decision", "-o", tmp_path / "p.csv")

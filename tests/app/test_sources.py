@@ -51,7 +51,7 @@ def table_file(path: Path) -> Path:
     return path
 
 
-NO_FILES = ("rot13", "base64", "zip", "idna", "undefined", "", "a\0b")  # codecs of no file
+NO_FILES = ("rot13", "base64", "zip", "undefined", "", "a\0b")  # codecs of no file
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".npz")
 
 
@@ -158,6 +158,7 @@ def test_fields_of_records_are_columns_and_places_name_lines(tmp_path: Path) -> 
         (b"id,size\na,1,2\n", "line 2: 3 values for 2 columns. To fix: put quotation marks"),
         (b"id,id\na,1\n", "line 1: two columns are called 'id'"),
         (b"GIF89a\0\0", "is a binary file"),
+        (b"\x1f\x8b\x08\0", r"is compressed\. To fix: decompress it first, with gunzip"),
         (b'[{"id": 1}, {"id"', "line 1: this is not JSON"),
         (b'{"id": 1}\n{"id": }\n', "line 2: this is not JSON"),
     ],
@@ -212,17 +213,6 @@ def test_rejects_named_pipes_and_reads_shell_pipes(tmp_path: Path) -> None:
     os.write(write, b"id,size\na,1\n")
     os.close(write)
     assert open_source(f"/dev/fd/{read}").read().rows() == [("a", "1")]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_an_encoding_that_needs_a_byte_order_mark_is_refused_without(
-    encoding: str, write: Write
-) -> None:
-    path = write("id,size\na,1\n".encode(f"{encoding}-le"), "items.csv")
-    message = rf"no byte order mark, which {encoding} needs\. To fix: pass --encoding {encoding}-le"
-    with pytest.raises(CredalError, match=message):
-        open_source(path, encoding=encoding)
-    assert open_source(path, encoding=f"{encoding}-le").read().rows() == [("a", "1")]
 
 
 def bomb(path: Path) -> Path:

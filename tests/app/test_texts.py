@@ -141,6 +141,23 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
         cl.Dataset(annotations, table=items, text="message", drop=("author",))
 
 
+def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
+    texts, votes = messages(30)
+    rows = [
+        {"item": f"m{row}", "label": label, "message": text, "title": "", "nothing": " "}
+        for row, text in enumerate([*texts[:25], "", " ", None, "", ""])
+        for label in ["fine"] * votes[row, 0] + ["rude"] * votes[row, 1]
+    ]
+    export = cl.read_annotations(pl.DataFrame(rows))
+    for columns in ("message", ("title", "message")):
+        assert "5 of the texts are empty" in cl.Dataset(export, text=columns).inspect()[0]
+    with pytest.raises(cl.CredalError, match=r"texts of all 30 items in .* are empty.*--text"):
+        cl.Dataset(export, text="nothing")
+    run = cl.Run.train(cl.Dataset(export, text="message"), tmp_path / "run")
+    found = run.predict(pl.DataFrame(rows), decision=False)  # the export: a row per vote
+    assert found.to_polars()["item"].to_list() == list(export.items)
+
+
 def test_equal_texts_are_drawn_into_one_split(tmp_path: Path) -> None:
     content = lewidi(40)
     for number in range(1, 11):
@@ -161,7 +178,7 @@ def test_official_splits_from_raw_files_to_decisions(
     assert "items: 120 train, 90 calibration, 60 test" in done.out
     assert len(done.out.splitlines()) <= 11
     trained = Run.load(run)
-    first = [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits.sizes]
+    first = [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits]
     assert first == ["1", "calibration:1", "test:1"]
     # The scores of the shared task, from the files alone.
     votes = json.loads((official / "test.json").read_text()).values()
@@ -201,7 +218,7 @@ def test_official_splits_from_raw_files_to_decisions(
 
     later = tmp_path / "later"
     done = succeed(capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later)
-    assert Run.load(later).facts.splits.sizes == {"calibration": 15, "test": 15}
+    assert Run.load(later).facts.splits == {"calibration": 15, "test": 15}
 
 
 def test_one_official_split_is_enough(official: Path) -> None:

@@ -17,7 +17,6 @@ from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, set
 from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER_METHODS, SETTINGS
 from credalearn_experiments.settings.votes import BASELINE, FAMILIES, VOTE_SETTINGS
 
-
 OUR_EPOCHS = {
     "cifar10h-warm": 150,
     "cifar10h-cutmix": 130,

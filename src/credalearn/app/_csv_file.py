@@ -26,7 +26,6 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_NO_FILES = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined")
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -37,19 +36,14 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
             "a".encode(given)
             name = codecs.lookup(given).name
         except (LookupError, ValueError):
-            name = ""
-        if name in ("", *_NO_FILES):
             message = f"there is no encoding {shown(given)}. To fix: pass utf-8 or cp1252."
-            raise CredalError(message)
-        if name in ("utf-16", "utf-32") and not start.startswith(tuple(_MARKS)):
-            raise CredalError(
-                f"{path} has no byte order mark, which {name} needs. To fix: pass --encoding "
-                f"{name}-le or {name}-be."
-            )
+            raise CredalError(message) from None
         return name, _NAMES.get(name, name.upper())
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None:
         return marked, _NAMES.get(marked, marked.upper())
+    if start.startswith(b"\x1f\x8b"):
+        raise CredalError(f"{path} is compressed. To fix: decompress it first, with gunzip.")
     if b"\0" in start:
         raise CredalError(
             f"{path} is a binary file, not a table or JSON. To fix: export it as CSV, TSV, JSON, "
@@ -122,9 +116,18 @@ class CsvFile:
 
     def _pieces(self) -> Iterator[bytes]:
         """UTF-8 below the header, cut between rows where quotation marks are in pairs."""
-        rest, header = b"", self._header_lines
-        for chunk in self._chunks():
-            rest += chunk
+        plain = self._encoding in ("utf-8", "utf-8-sig")
+        decoder = codecs.getincrementaldecoder(self._encoding)()
+        at = len(codecs.BOM_UTF8) if self._encoding == "utf-8-sig" else 0
+        rest, header, chunk = b"", self._header_lines, b"-"
+        while chunk:
+            self._file.seek(at)
+            chunk = self._file.read(BLOCK)
+            at += len(chunk)
+            try:
+                rest += chunk if plain else decoder.decode(chunk, final=not chunk).encode()
+            except UnicodeError as error:
+                self._refuse_encoding(error)
             while header and b"\n" in rest:
                 rest, header = rest[rest.index(b"\n") + 1 :], header - 1
             end = 0 if header else rest.rfind(b"\n") + 1
@@ -140,21 +143,6 @@ class CsvFile:
                 rest = rest[end:]
         if rest.strip() and (not header or b"\r" in rest):  # with lone returns no line is counted
             yield rest
-
-    def _chunks(self) -> Iterator[bytes]:
-        plain = self._encoding in ("utf-8", "utf-8-sig")
-        decoder = codecs.getincrementaldecoder(self._encoding)()
-        at = len(codecs.BOM_UTF8) if self._encoding == "utf-8-sig" else 0
-        while True:
-            self._file.seek(at)
-            chunk = self._file.read(BLOCK)
-            at += len(chunk)
-            try:
-                yield chunk if plain else decoder.decode(chunk, final=not chunk).encode()
-            except UnicodeError as error:
-                self._refuse_encoding(error)
-            if not chunk:
-                return
 
     def _parsed(self, piece: bytes) -> pl.DataFrame | None:
         """The rows as polars reads them; None where it may read other rows than are meant."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import Features, item_column, item_names, read_features, row_digests
+from credalearn.app.features import item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
 from credalearn.app.texts import read_texts, text_digests
@@ -26,34 +25,13 @@ _GOLD = ("gold", "goldlabel", "truth", "trueclass", "truelabel", "groundtruth", 
 _TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".npz")  # where gold is no column
 TEXT = "\0text"  # column of the start of the texts, for people
 _SHOWN = 300  # characters
+Gold = tuple[dict[str, str], Callable[[str], str]]  # labels by item, and where each is
 
 
 def gold_column(gold: Any) -> str | None:
     """The column of the true class; None if it is in a table of its own, or not given."""
     is_table = not isinstance(gold, str) or Path(gold).suffix.lower() in _TABLES
     return None if is_table else gold
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Joined:
-    """Items that have both annotation and input, in one order."""
-
-    items: list[str]  # names of the N items
-    X: Features  # inputs, shape (N, D), (N, 3, S, S) or, texts, (N,)
-    digests: list[str]  # SHA-256 of each input
-    inputs: InputFacts  # what the inputs are, and which items were left out
-    columns: pl.DataFrame  # group, gold label and split of each item, as text
-    place: Callable[[int], str]  # from an item's number to where it is, such as "items.csv, line 7"
-    gold: "Gold | None"  # the true classes, where they were given
-    unvoted: np.ndarray  # which items have a gold label and no annotation, bool (N,)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gold:
-    """Labels that are taken for true, by item."""
-
-    labels: dict[str, str]
-    place: Callable[[str], str]  # from an item to where its label is
 
 
 def _read_gold(
@@ -92,11 +70,13 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
                 f"{place(row)}: item {shown(item)} has the gold label {shown(label)} here and "
                 f"{shown(labels[item])} in {place(row_of[item])}. To fix: keep one of them."
             )
-    return Gold(labels, lambda item: place(row_of[item]))
+    return labels, lambda item: place(row_of[item])
 
 
-def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
-    """Items that have features or a text, these inputs, and the columns next to them."""
+def join_table(
+    annotations: Annotations, options: "DatasetOptions"
+) -> tuple[dict[str, Any], Gold | None]:
+    """Items that have features or a text, as attributes of a ``Dataset``; and the gold labels."""
     named = [name for name in (options.item, annotations.source.item) if name is not None]
     is_text, what = not options.features, options.called if options.features else "text"
     if is_text:
@@ -130,6 +110,12 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     left_out |= _missing(table.items, set(items), f"annotations in {votes}", skip=skip)
     rows = [row_of[item] for item in items]
     X, beside, names = table.values[rows], table.extra[rows], tuple(table.names)
+    empty = sum(not str(text).strip() for text in X) if is_text else 0
+    if empty == len(X):
+        raise CredalError(
+            f"the texts of all {many(len(X), 'item')} in {where} are empty. To fix: name the "
+            "column of the texts with --text."
+        )
     inputs = InputFacts(
         kind="texts" if is_text else "features",
         path=str(table.paths[0]),
@@ -137,6 +123,7 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
         item=table.item,
         features=() if is_text else names,
         texts=names if is_text else (),
+        empty=empty,
         categories=table.categories,
         encoder="tfidf" if is_text else "",
         dropped=options.drop,
@@ -145,14 +132,22 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     )
     if is_text:
         beside = beside.with_columns(pl.Series(TEXT, X).str.head(_SHOWN))
-    digests = text_digests(X) if is_text else row_digests(X)
-    without_votes = np.array([item in unvoted for item in items])
-    place = lambda row: table.place(rows[row])  # noqa: E731
-    return Joined(items, X, digests, inputs, beside, place, gold, without_votes)
+    found = {
+        "items": items,
+        "X": X,
+        "digests": text_digests(X) if is_text else row_digests(X),
+        "inputs": inputs,
+        "columns": beside,
+        "place": lambda row: table.place(rows[row]),
+        "unvoted": np.array([item in unvoted for item in items]),
+    }
+    return found, gold
 
 
-def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
-    """Items whose image can be read, their pixels, and the columns of the table of images."""
+def join_images(
+    annotations: Annotations, options: "DatasetOptions"
+) -> tuple[dict[str, Any], Gold | None]:
+    """Items whose image can be read, as attributes of a ``Dataset``; and the gold labels."""
     folder = Path(str(options.images))
     named = (options.item, annotations.source.item)
     # Gold labels in a table of their own may name items without votes; those of a column do not.
@@ -196,9 +191,16 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
         matched=dict(Counter(how for _, how in matches.values())),
         table=path,
     )
-    X = np.stack(pixels).astype(np.float32)
-    is_unvoted = np.array([item in unvoted for item in items])
-    return Joined(items, X, list(digests), inputs, columns, place, gold, is_unvoted)
+    attributes = {
+        "items": items,
+        "X": np.stack(pixels).astype(np.float32),
+        "digests": list(digests),
+        "inputs": inputs,
+        "columns": columns,
+        "place": place,
+        "unvoted": np.array([item in unvoted for item in items]),
+    }
+    return attributes, gold
 
 
 def _image_columns(
@@ -241,16 +243,13 @@ def _image_columns(
 
 
 def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:
-    """Items that someone said something about, if only "I do not know", or that have a gold label.
-
-    And which of them have a gold label alone.
-    """
-    said = set(annotations.codes("item").tolist())
+    """Items that someone said something about or with a gold label; and those with that alone."""
+    said = set(annotations.codes["item"].tolist())
     if annotations.kind == "counts":
         said = set(np.flatnonzero(annotations.sparse_counts().sum(1)).tolist())
     found = [item for number, item in enumerate(annotations.items) if number in said]
     known = set(found)
-    unvoted = [item for item in (() if gold is None else gold.labels) if item not in known]
+    unvoted = [item for item in (() if gold is None else gold[0]) if item not in known]
     return [*found, *unvoted], set(unvoted)
 
 

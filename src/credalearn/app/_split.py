@@ -22,11 +22,7 @@ _DRAWS = 100  # of few large groups some draws leave a split empty
 def assign(
     data: "Dataset", names: Sequence[str], reasons: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The split of each item, and which items are of later rounds and of no split of the user's.
-
-    The splits are the user's own, or drawn by group. Items with a reason take no part; the reasons
-    of further items that do not are added.
-    """
+    """The split of each item, the user's own or drawn; adds reasons; and which items are later."""
     asked, official = data.options.split, data.annotations.source.splits
     own = np.array([official.get(item, "") for item in data.items], dtype=object)
     if asked is not None:

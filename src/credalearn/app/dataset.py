@@ -158,34 +158,31 @@ class Dataset:
             splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
             annotations = join_splits(annotations, **splits)
         join = join_table if chosen.images is None else join_images
-        found = join(annotations, chosen)
-        if chosen.encoder is not None and chosen.encoder != found.inputs.encoder:
+        found, gold = join(annotations, chosen)
+        if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:
             from credalearn.app.encoders import encode_once
 
-            found = encode_once(found, chosen.encoder, chosen.weights)
+            X, digests, inputs = (found[name] for name in ("X", "digests", "inputs"))
+            found["X"], found["inputs"] = encode_once(
+                X, digests, inputs, chosen.encoder, chosen.weights
+            )
         row_of = {item: row for row, item in enumerate(annotations.items)}
         number = len(annotations.items)
-        rows = np.array([row_of.get(item, number) for item in found.items])
+        rows = np.array([row_of.get(item, number) for item in found["items"]])
         every = annotations.sparse_counts()
         every.resize(number + 1, len(annotations.classes))  # an empty row for items without votes
         counts = every[rows]
         first = annotations.source.first_items
-        self._set(
+        vars(self).update(
+            **found,
             annotations=annotations,
             options=chosen,
-            items=found.items,
-            X=found.X,
-            digests=found.digests,
             _counts=counts,
             truth=majority(counts),
             truth_source="majority",
             groups=None,
-            later=(rows >= (number if first is None else first)) & ~found.unvoted,
-            unvoted=found.unvoted,
+            later=(rows >= (number if first is None else first)) & ~found["unvoted"],
             part=None,
-            inputs=found.inputs,
-            columns=found.columns,
-            place=found.place,
         )
         if chosen.group is not None:
             values = self.columns[chosen.group].fill_null("").str.strip_chars()
@@ -195,19 +192,15 @@ class Dataset:
                     f"{self.place(row)}: item {shown(self.items[row])} has no {chosen.group!r}. To "
                     "fix: fill the column, with a name of its own if the item stands alone."
                 )
-            self._set(groups=values.to_list())
-        if found.gold is not None:
-            self._set(truth=self._gold(found.gold), truth_source="gold")
+            vars(self)["groups"] = values.to_list()
+        if gold is not None:
+            vars(self).update(truth=self._gold(gold), truth_source="gold")
 
     @property
     def counts(self) -> np.ndarray:
         """Votes or shares by class, shape (N, K)."""
         found: np.ndarray = self._counts.toarray()
         return found
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     def split(
         self, names: Sequence[str] = SPLITS, *, without: Sequence[str] | None = None
@@ -255,7 +248,7 @@ class Dataset:
     def with_values(self, **values: Any) -> "Dataset":
         """The dataset with other values of some attributes, in the same order of items."""
         new = copy.copy(self)
-        new._set(**values)
+        vars(new).update(values)
         return new
 
     def inspect(self) -> list[str]:
@@ -270,6 +263,7 @@ class Dataset:
             what = f"texts in {' and '.join(map(repr, inputs.texts))} of {inputs.path}"
         if self.groups is not None:
             what += f"; {many(len(set(self.groups)), 'group')} by {self.options.group}"
+        what += f"; {inputs.empty:,} of the texts are empty" if inputs.empty else ""
         lines = [f"{many(len(self.items), 'item')} with {what}"]
         if self.unvoted.any():
             number = many(int(self.unvoted.sum()), "item")
@@ -320,14 +314,14 @@ class Dataset:
         return pl.DataFrame(columns, schema_overrides=text)
 
     def _gold(self, gold: Gold) -> np.ndarray:
-        classes = self.annotations.classes
+        classes, (labels, place) = self.annotations.classes, gold
         number = {each: index for index, each in enumerate(classes)} | {"": -1}
-        found = [gold.labels.get(item, "") for item in self.items]
+        found = [labels.get(item, "") for item in self.items]
         for item, value in zip(self.items, found, strict=True):
             if value not in number:
                 near = nearest(value, classes)
                 raise CredalError(
-                    f"{gold.place(item)}: the gold label of item {shown(item)} must be one of "
+                    f"{place(item)}: the gold label of item {shown(item)} must be one of "
                     f"{listed(classes)}; got {shown(value)}. To fix: "
                     f"{f'write {near!r}' if near else 'correct it, or leave it empty'}."
                 )

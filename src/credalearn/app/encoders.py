@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,30 +15,28 @@ from credalearn._files import sha256_of, whole_file
 from credalearn.app.facts import InputFacts
 from credalearn.errors import CredalError
 
-if TYPE_CHECKING:
-    from credalearn.app._join import Joined
-
 Encode = Callable[[np.ndarray], np.ndarray]  # from items to features, float32 (N, D)
 _BATCH = 256
 
 
-def encode_once(joined: "Joined", encoder: str, weights: str | Path | None) -> "Joined":
-    """The items with their features in place of texts or images."""
+def encode_once(
+    X: Any, digests: Sequence[str], inputs: InputFacts, encoder: str, weights: str | Path | None
+) -> tuple[np.ndarray, InputFacts]:
+    """Features in place of texts or images, which have these digests."""
     name, _, rest = encoder.partition(":")
     if name in ("run", "sentence-transformers"):  # so that later commands may run elsewhere
         encoder = f"{name}:{Path(rest).resolve()}"
     file = None if weights is None else str(Path(weights).resolve())
-    inputs = replace(joined.inputs, encoder=encoder, encoder_weights=file)
+    inputs = replace(inputs, encoder=encoder, encoder_weights=file)
     encode, sha256 = _opened(inputs)
-    key = hashlib.sha256("".join((inputs.encoder, sha256, *joined.digests)).encode()).hexdigest()
+    key = hashlib.sha256("".join((inputs.encoder, sha256, *digests)).encode()).hexdigest()
     cache = Path(os.environ.get("CREDALEARN_CACHE") or Path.home() / ".cache" / "credalearn")
     path = cache / f"{key}.npy"
     if not path.is_file():
         cache.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as partial, partial.open("wb") as output:
-            np.save(output, _in_batches(encode, np.asarray(joined.X)))
-    X = np.load(path, allow_pickle=False)
-    return replace(joined, X=X, inputs=replace(inputs, encoder_sha256=sha256))
+            np.save(output, _in_batches(encode, np.asarray(X)))
+    return np.load(path, allow_pickle=False), replace(inputs, encoder_sha256=sha256)
 
 
 def open_encoder(inputs: InputFacts) -> Encode:

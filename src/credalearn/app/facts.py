@@ -12,17 +12,6 @@ TruthSource = Literal["gold", "majority", "dawid-skene"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgreementFacts:
-    """How much the annotators agree."""
-
-    alpha: float | None  # Krippendorff's alpha; None where it is undefined
-    unanimous: float | None  # share of items whose votes are all for one class
-    tied: float | None  # share of items without a single most-voted class
-    votes_per_item: tuple[float, float, float]  # fewest, median and most
-    confused: tuple[tuple[str, str, float], ...] = ()  # and their share, most first
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationFacts:
     """Where the annotations come from and what they contain."""
 
@@ -36,7 +25,16 @@ class AnnotationFacts:
     annotators: int | None = None  # number of annotators, where they are named
     votes: float | None = None  # number of votes, where there are any
     left_out: dict[str, int] = field(default_factory=dict)  # number of rows left out, by reason
-    agreement: AgreementFacts | None = None  # agreement between annotators, where there are votes
+    alpha: float | None = None  # Krippendorff's alpha; None where it is undefined
+    unanimous: float | None = None  # share of items whose votes are all for one class
+    tied: float | None = None  # share of items without a single most-voted class
+    votes_per_item: tuple[float, float, float] | None = None  # fewest, median and most
+    confused: tuple[tuple[str, str, float], ...] = ()  # and their share, most first
+
+    @property
+    def answers(self) -> Answers:
+        """What people gave: votes (or their number), lower bounds, or probabilities."""
+        return "votes" if self.kind == "counts" else self.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +48,7 @@ class InputFacts:
     features: tuple[str, ...] = ()  # names of the features, in order
     categories: tuple[str, ...] = ()  # features whose values are texts
     texts: tuple[str, ...] = ()  # columns of the text, in order
+    empty: int = 0  # number of items whose text is empty
     encoder: str = ""  # what turns texts or images into features, where that is not trained
     encoder_weights: str | None = None  # file of its weights, where one was given
     encoder_sha256: str = ""  # of its weights
@@ -67,63 +66,15 @@ class InputFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitFacts:
-    """Number of items in each split, and the columns that decided about it."""
-
-    train: int = 0  # items that were trained on in this run
-    calibration: int = 0  # items that guarantees are computed from
-    test: int = 0  # items that only the report looks at
-    group: str | None = None  # column whose items stay in one split
-    gold: str | None = None  # column of the true class
-    split: str | None = None  # column of the split
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Number of items by split, of splits that have any."""
-        found = {"train": self.train, "calibration": self.calibration, "test": self.test}
-        return {name: number for name, number in found.items() if number}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOptions:
-    """The options that the model was trained with; see ``TrainOptions`` for what they mean."""
-
-    labels: str
-    s: float
-    confidence: float
-    skill: str
-    method: str
-    backbone: str
-    epochs: int
-    learning_rate: float
-    batch_size: int
-    augment: str
-    random_state: int
-    calibrate: bool = False
-    weights: str | None = None
-    weights_sha256: str | None = None
-    device: str = "auto"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
-    """How well one model predicts the truth; probabilities are about what is right."""
-
-    name: str
-    accuracy: float
-    log_likelihood: float  # mean per item, in nats
-    ece: float  # expected calibration error
-    accuracy_kept: float  # accuracy after deferring the fifth with the lowest top probability
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonFacts:
     """The model next to simple rivals, on items that it was not trained on."""
 
     where: Literal["out of fold", "calibration"]
     items: int  # number of items that have a truth
     most_frequent: str  # the most frequent class
-    rows: tuple[ComparisonRow, ...]  # the most frequent class first, this model last
+    # Accuracy, log_likelihood (mean per item, in nats), ece, and accuracy_kept after deferring the
+    # fifth with the lowest top probability; the most frequent class first, this model last.
+    models: dict[str, dict[str, float]]
     truth: TruthSource = "majority"  # what they are compared with
 
     @property
@@ -133,19 +84,19 @@ class ComparisonFacts:
         truth = "gold labels" if self.truth == "gold" else self.truth
         head = f"{self.items:,} {place[self.where]}, by {truth}"
         rows = [(head, "accuracy", "log-likelihood", "ECE", "accuracy, 20 % deferred")]
-        for row in self.rows:
-            each = (row.accuracy, row.ece, row.accuracy_kept)
+        for name, found in self.models.items():
+            each = (found["accuracy"], found["ece"], found["accuracy_kept"])
             right, error, kept = (percent(share, decimals=1) for share in each)
-            rows.append((row.name, right, f"{row.log_likelihood:.3f}", error, kept))
+            rows.append((name, right, f"{found['log_likelihood']:.3f}", error, kept))
         return [*aligned(rows), *filter(None, [self.warning])]
 
     @property
     def warning(self) -> str:
         """What to say of a model that is not worth its name; empty otherwise."""
-        first, last = self.rows[0], self.rows[-1]
-        own, other = (percent(each.accuracy, decimals=1) for each in (last, first))
-        gain = last.accuracy - first.accuracy
-        if gain > 0 and last.log_likelihood > first.log_likelihood:
+        first, *_, last = self.models.values()
+        own, other = (percent(each["accuracy"], decimals=1) for each in (last, first))
+        gain = last["accuracy"] - first["accuracy"]
+        if gain > 0 and last["log_likelihood"] > first["log_likelihood"]:
             return ""
         if gain > 2 * (0.5 / self.items) ** 0.5:  # two standard errors at most: not by chance
             return (
@@ -162,30 +113,6 @@ class ComparisonFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Digests:
-    """SHA-256 of what the run consists of: the model's weights and the bytes of each table."""
-
-    model: str
-    annotations: str
-    items: str
-    predictions: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingFacts:
-    """Where and on what the model was trained, where that was another run."""
-
-    path: str  # folder of that run
-    created: str  # when it was made
-    answers: Answers  # what its annotators gave
-    annotations: AnnotationFacts  # its annotations
-    inputs: InputFacts  # its inputs
-    splits: SplitFacts  # its splits
-    later_items: int  # number of its items that only later rounds have
-    truth: TruthSource  # what its predictions were compared with
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """The content of ``run.json``."""
 
@@ -194,10 +121,13 @@ class RunFacts:
     versions: dict[str, str]  # versions of credalearn, torch and Python
     annotations: AnnotationFacts  # where the annotations come from
     inputs: InputFacts  # what the model takes
-    splits: SplitFacts  # number of items in each split
+    splits: dict[str, int]  # number of items in each split that has any
     truth: TruthSource  # what predictions are compared with
-    options: TrainingOptions  # what the model was trained with
-    sha256: Digests  # digests of the model and the tables
+    options: dict[str, Any]  # what the model was trained with; see ``TrainOptions``
+    sha256: dict[str, str]  # of the model's weights and of the bytes of each table
+    group: str | None = None  # column whose items stay in one split
+    gold: str | None = None  # column of the true class
+    split: str | None = None  # column of the split
     later_items: int = 0  # number of items that only later rounds have; they are trained on alone
     label_diameter: float = 0.0  # mean diameter of the labels, 0 for points and 1 for everything
     loss_curve: tuple[float, ...] = ()  # mean loss of each epoch
@@ -205,7 +135,8 @@ class RunFacts:
     temperatures: dict[str, float] = field(default_factory=dict)  # by meaning: truth and votes
     comparison: ComparisonFacts | None = None  # the model next to simple rivals
     seconds: float = 0.0  # duration of training
-    recalibrated_from: TrainingFacts | None = None  # where another run trained the model
+    recalibrated_from: "RunFacts | None" = None  # the run that trained the model, if another did
+    trained_in: str = ""  # the folder of that run
     leaks: dict[str, float] = field(default_factory=dict)  # accuracy by columns alone
     imported: str = ""  # whose probabilities these are; empty where the run has its own model
 
@@ -213,10 +144,11 @@ class RunFacts:
     def learner(self) -> str:
         """What was trained, in words."""
         used = self.options
-        words = [used.method if used.backbone == "auto" else f"{used.backbone} with {used.method}"]
-        words += [f"weights of {used.weights}"] if used.weights else []
-        words += [used.augment] if used.augment != "none" else []
-        words += ["calibrated"] if used.calibrate else []
+        own_network = "" if used["backbone"] == "auto" else f"{used['backbone']} with "
+        words = [f"{own_network}{used['method']}"]
+        words += [f"weights of {used['weights']}"] if used["weights"] else []
+        words += [used["augment"]] if used["augment"] != "none" else []
+        words += ["calibrated"] if used["calibrate"] else []
         return self.model or ", ".join(words)
 
     @property

@@ -47,11 +47,7 @@ def read_features(
     names: Sequence[str] | None = None,
     categories: Sequence[str] | None = None,
 ) -> FeatureTable:
-    """Features from one source or several: a row per item, a column per feature.
-
-    ``named_in`` may name the items, ``extra`` columns are kept as text, and ``names`` are the
-    features of a trained model, where there is one, and ``categories`` those that are texts.
-    """
+    """Features from sources with one row per item: of training, or the ``names`` of a model."""
     sources = [open_source(each) for each in data]
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):

@@ -70,8 +70,8 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     columns = columns or feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
-    splits = run.facts.splits
-    beside = (splits.group, splits.gold, splits.split, *inputs.dropped)
+    facts = run.facts
+    beside = (facts.group, facts.gold, facts.split, *inputs.dropped)
     others = [name for name in (*columns, *beside) if name and name != item]
     named = item_column(source, (item, inputs.item), others)
     ignored = tuple(name for name in source.columns if name not in {*columns, named})
@@ -131,11 +131,7 @@ def _within(file: Path, folder: Path) -> str:
 
 
 def known_items(run: Run, *splits: str) -> Callable[[Iterable[str], Iterable[str]], list[bool]]:
-    """From names and digests of items to which of them are in these splits of a run.
-
-    They are recognized by the digest of their input. Where many items of the run have the features
-    of another, an equal digest says little: there the names must be equal, too.
-    """
+    """From names and digests to which items are in these splits, by the digest of their input."""
     equal = int(run.items["digest"].is_duplicated().sum())
     own = run.items.filter(pl.col("split").is_in(splits)).select("item", "digest")
     if not run.takes_images and equal > _EQUAL_ROWS * len(run.items):

@@ -18,8 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import polars as pl
 
 from credalearn._files import whole_file, writing
-from credalearn.app.facts import Answers, Request, RunFacts, TrainingFacts
-from credalearn.app.run_files import MADE_FROM, check_there, foreign, read_run, to_json
+from credalearn.app.facts import Request, RunFacts
+from credalearn.app.run_files import (
+    MADE_FROM,
+    check_there,
+    foreign,
+    read_requests,
+    read_run,
+    to_json,
+)
 from credalearn.app.staging import MODEL, locked
 from credalearn.errors import CredalError
 
@@ -49,6 +56,9 @@ _SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out ret
 class Run:
     """A finished run, as :meth:`load` reads it. Files that change later do not change it.
 
+    The keywords of a verb are the options of the command of the same name: those of
+    ``run.defer`` are the fields of ``DeferOptions``, as ``credalearn defer --help`` lists them.
+
     Args:
         path: The folder.
         facts: What was asked and found.
@@ -75,7 +85,7 @@ class Run:
         >>> votes = items.select("item", label=pl.Series(["cat"] * 25 + ["dog"] * 25))
         >>> data = cl.Dataset(cl.read_annotations(votes), features=items)
         >>> run = cl.Run.train(data, Path(tempfile.mkdtemp()) / "run")
-        >>> run.facts.splits.sizes, run.predictions.columns[:3]
+        >>> run.facts.splits, run.predictions.columns[:3]
         ({'train': 30, 'calibration': 10, 'test': 10}, ['item', 'split', 'label'])
     """
 
@@ -92,21 +102,12 @@ class Run:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read the run in ``folder``: each file once, without its model.
-
-        Raises:
-            CredalError: If there is no finished run, a file is missing or damaged, or does not
-                belong to the others.
-        """
+        """Read the run in ``folder``: each file once, without its model."""
         return cls(Path(folder), **read_run(Path(folder)))
 
     @classmethod
     def train(cls, data: "Dataset", folder: str | Path, **options: Any) -> "Run":
-        """Train on a dataset and write the run to ``folder``.
-
-        Killed and called again with the same arguments, it resumes from its last epoch.
-        ``options`` are those of ``credalearn train``, as keywords: see ``TrainOptions``.
-        """
+        """Train on a dataset and write the run to ``folder``; called again, it resumes."""
         from credalearn.app.steps.train import TrainOptions, train
 
         return train(data, folder, TrainOptions(**options))
@@ -121,7 +122,7 @@ class Run:
             votes: A file or table of annotations, ``Annotations`` or a ``Dataset``; None with gold
                 labels.
             folder: Folder of the run.
-            options: Keywords of ``ImportOptions``, the options of ``credalearn import``.
+            options: Keywords of ``ImportOptions``.
         """
         from credalearn.app.steps.import_predictions import ImportOptions, import_predictions
 
@@ -147,7 +148,7 @@ class Run:
         try:
             clf = load(self.path / MODEL)
             found = (clf.weights_sha256_, clf.classes_.tolist())
-            if found != (self.facts.sha256.model, list(self.classes)):
+            if found != (self.facts.sha256["model"], list(self.classes)):
                 raise foreign(self.path / MODEL, "train again")
         except CredalError as error:
             check_there(self.path, self.stamp)
@@ -157,10 +158,7 @@ class Run:
         return clf
 
     def certify(self, **options: Any) -> "Certificate":
-        """Choose a threshold with a guarantee, or widen the sets; the run then has the result.
-
-        ``options`` are those of ``credalearn certify``, as keywords: see ``CertifyOptions``.
-        """
+        """Choose a threshold with a guarantee, or widen the sets; the run then has the result."""
         from credalearn.app.steps.certify import certify
         from credalearn.app.steps.certify_options import CertifyOptions
 
@@ -180,17 +178,14 @@ class Run:
             data: Path of a table or array of features, a pandas or polars table, an array, or a
                 folder of images.
             output: CSV, TSV, Parquet or JSON Lines file; with it, memory stays bounded.
-            options: Keywords of ``PredictOptions``, the options of ``credalearn predict``.
+            options: Keywords of ``PredictOptions``.
         """
         from credalearn.app.steps.predict import PredictOptions, predict
 
         return predict(self, data, output, PredictOptions(**options))
 
     def defer(self, data: Any, output: str | Path, **options: Any) -> "Deferred":
-        """Write the deferred items, least certain first, as Label Studio tasks or CSV.
-
-        ``options`` are those of ``credalearn defer``, as keywords: see ``DeferOptions``.
-        """
+        """Write the deferred items, least certain first, as Label Studio tasks or CSV."""
         from credalearn.app.steps.defer import DeferOptions, defer
 
         return defer(self, data, output, DeferOptions(**options))
@@ -198,27 +193,20 @@ class Run:
     def recalibrate(self, votes: Any, folder: str | Path, **options: Any) -> "Recalibration":
         """Check the model on newly annotated items, and calibrate it on them in a new run.
 
-        ``options`` are those of ``credalearn recalibrate``, as keywords: see
-        ``RecalibrateOptions``. The new probabilities of an imported run are its ``features``.
+        The new probabilities of an imported run are its ``features``.
         """
         from credalearn.app.steps.recalibrate import RecalibrateOptions, recalibrate
 
         return recalibrate(self, votes, folder, RecalibrateOptions(**options))
 
     def report(self, *others: "Run", **options: Any) -> "ReportResult":
-        """Write a one-page HTML report about the run, compared with others.
-
-        ``options`` are those of ``credalearn report``, as keywords: see ``ReportOptions``.
-        """
+        """Write a one-page HTML report about the run, compared with others."""
         from credalearn.app.steps.report import ReportOptions, report
 
         return report(self, ReportOptions(**options), others)
 
     def export(self, **options: Any) -> "Exported":
-        """Write the model as ONNX, with its model card.
-
-        ``options`` are those of ``credalearn export``, as keywords: see ``ExportOptions``.
-        """
+        """Write the model as ONNX, with its model card."""
         from credalearn.app.steps.export import ExportOptions, export
 
         return export(self, ExportOptions(**options))
@@ -234,7 +222,13 @@ class Run:
                 file, content = "drift.json", {name: value}
             other = "copy the run to a folder of your own"
             with self.writing(self.path / file, other=other) as partial:
-                content = {MADE_FROM: self.facts.sha256.predictions, **content}
+                # Under the lock: of two processes, the second must not count as the first request.
+                if name == "requests" and read_requests(self.path, self.facts) != self.requests:
+                    raise CredalError(
+                        f"{self.path} was certified by another process meanwhile. To fix: run the "
+                        "command again."
+                    )
+                content = {MADE_FROM: self.facts.sha256["predictions"], **content}
                 partial.write_text(to_json(content), encoding="utf-8")
         return replace(self, **values)
 
@@ -298,11 +292,6 @@ class Run:
         return self.facts.classes
 
     @property
-    def group(self) -> str | None:
-        """Column whose items stay in one split, such as the patient; None without."""
-        return self.facts.splits.group
-
-    @property
     def takes_images(self) -> bool:
         """Whether the model takes images; else features."""
         return self.facts.inputs.kind == "images"
@@ -314,23 +303,18 @@ class Run:
         return dict(known.select("item", "text").iter_rows()) if "text" in known.columns else {}
 
     @property
-    def answers(self) -> Answers:
-        """What people gave: votes (or their number), lower bounds, or probabilities."""
-        kind = self.facts.annotations.kind
-        return "votes" if kind == "counts" else kind
-
-    @property
     def truth(self) -> Literal["gold", "majority", "dawid-skene", "bounds", "probabilities"]:
         """What predictions are compared with."""
         if self.facts.truth != "majority":
             return self.facts.truth
-        return "majority" if self.answers == "votes" else self.answers
+        answers = self.facts.annotations.answers
+        return "majority" if answers == "votes" else answers
 
     @property
     def lost_group(self) -> str:
         """That the training had groups which the calibration does not know; empty otherwise."""
-        group = self.training.splits.group
-        if group in (None, self.group):
+        group = self.training.group
+        if group in (None, self.facts.group):
             return ""
         return (
             f"The model was trained with groups ({group}) and recalibrated without: new items may "
@@ -338,16 +322,6 @@ class Run:
         )
 
     @property
-    def training(self) -> TrainingFacts:
-        """Where and on what the model was trained: in this run, or in the one it is from."""
-        facts = self.facts
-        return facts.recalibrated_from or TrainingFacts(
-            path=str(self.path),
-            created=facts.created,
-            answers=self.answers,
-            annotations=facts.annotations,
-            inputs=facts.inputs,
-            splits=facts.splits,
-            later_items=facts.later_items,
-            truth=facts.truth,
-        )
+    def training(self) -> RunFacts:
+        """The facts of the run that trained the model: this one, or the one it is from."""
+        return self.facts.recalibrated_from or self.facts

@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from credalearn._files import whole_file
-from credalearn.app.facts import Digests, Request, RunFacts
+from credalearn.app.facts import Request, RunFacts
 from credalearn.app.staging import recover, sibling
 from credalearn.errors import CredalError
 
@@ -43,7 +43,7 @@ def write_run(
         digests[name] = hashlib.sha256(content).hexdigest()
         with whole_file(folder / f"{name}.parquet") as partial:
             partial.write_bytes(content)
-    files = {"run.json": asdict(RunFacts(**facts, sha256=Digests(**digests)))}
+    files = {"run.json": asdict(RunFacts(**facts, sha256=digests))}
     if requests:
         asked = [asdict(each) for each in requests]
         made_from = {MADE_FROM: digests["predictions"]}
@@ -117,43 +117,52 @@ def _read(path: Path) -> dict[str, Any]:
     for name in _TABLES:
         file = path / f"{name}.parquet"
         content = _bytes(file)
-        if hashlib.sha256(content).hexdigest() != getattr(facts.sha256, name):
+        if hashlib.sha256(content).hexdigest() != facts.sha256[name]:
             raise foreign(file, "train again")
         fields[name] = pl.read_parquet(io.BytesIO(content))
 
-    def certified(name: str, how: str, parse: Callable[[dict[str, Any]], Any]) -> Any:
-        """What a file says about these predictions; None without the file."""
-        file = path / name
-        if not file.exists():
-            return None
-        # Without its requests a run would forget which looks at its items were paid for.
-        fix = "restore the file, or recalibrate on new items"
-        fix = f"remove the file and run credalearn certify {path} {how}" if how else fix
-        content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
-        if content.pop(MADE_FROM, None) != facts.sha256.predictions:
-            raise foreign(file, fix)
-        try:
-            return parse(content)
-        except (CredalError, KeyError, msgspec.ValidationError) as error:  # of another version
-            why = shorten(CredalError(str(error)).reason, 300)
-            raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
-
-    fields["guarantee"] = certified(
-        "guarantee.json",
-        "--max-error 0.10",
+    fields["guarantee"] = _certified(
+        path / "guarantee.json",
+        facts,
         lambda x: import_module("credalearn.guarantees").Guarantee.from_json(json.dumps(x)),
+        how="--max-error 0.10",
     )
-    fields["sets"] = certified(
-        "sets.json",
-        "--set-coverage 0.90",
+    fields["sets"] = _certified(
+        path / "sets.json",
+        facts,
         lambda x: import_module("credalearn.conformal").Inflation.from_json(json.dumps(x)),
+        how="--set-coverage 0.90",
     )
-    asked = certified(
-        "requests.json", "", lambda x: msgspec.convert(x["requests"], tuple[Request, ...])
+    fields["requests"] = read_requests(path, facts)
+    fields["outdated"] = _certified(
+        path / "drift.json", facts, lambda x: x["outdated"], how="--max-error 0.10"
     )
-    fields["requests"] = asked or ()
-    fields["outdated"] = certified("drift.json", "--max-error 0.10", lambda x: x["outdated"])
     return fields
+
+
+def read_requests(path: Path, facts: RunFacts) -> tuple[Request, ...]:
+    """Every guarantee that was asked for on the calibration items of a run."""
+    # Without them a run would forget which looks at its items were paid for.
+    parse = lambda x: msgspec.convert(x["requests"], tuple[Request, ...])  # noqa: E731
+    return _certified(path / "requests.json", facts, parse) or ()
+
+
+def _certified(
+    file: Path, facts: RunFacts, parse: Callable[[dict[str, Any]], Any], *, how: str = ""
+) -> Any:
+    """What a file says about the predictions of a run; None without the file."""
+    if not file.exists():
+        return None
+    fix = "restore the file, or recalibrate on new items"
+    fix = f"remove the file and run credalearn certify {file.parent} {how}" if how else fix
+    content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
+    if content.pop(MADE_FROM, None) != facts.sha256["predictions"]:
+        raise foreign(file, fix)
+    try:
+        return parse(content)
+    except (CredalError, KeyError, msgspec.ValidationError) as error:  # of another version
+        why = shorten(CredalError(str(error)).reason, 300)
+        raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -22,7 +22,6 @@ from credalearn.app._json_file import Record, json_records, text_of
 from credalearn.errors import CredalError
 
 _NUMBERS = 1 << 20  # of a Parquet file or an array at a time: 8 MB
-_MOST_PIPED = 1 << 30  # bytes from a pipe, which has no end that is known before
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")  # row numbers that pandas wrote
 _JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{\s*("|\}|$)')
 _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic is not an Exception
@@ -85,21 +84,6 @@ class Source:
         raise CredalError(f"{where}: {rule}. To fix: {fix}.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemTable:
-    """The source of annotations as a table of its items, to read their texts from."""
-
-    source: Source
-    rows: pl.DataFrame  # ``item``, all different, and ``row``, where it is first
-
-    def read(self, names: Sequence[str]) -> pl.DataFrame:
-        """The items, the number of their row, and these columns as text."""
-        columns = [self.source.column(name, option="text") for name in names]
-        table = texts(self.source.read(columns))[self.rows["row"]]
-        pairs = zip(names, columns, strict=True)
-        return self.rows.with_columns(table[column].alias(name) for name, column in pairs)
-
-
 def open_source(
     data: str | PathLike[str] | pl.DataFrame | Any,
     *,
@@ -137,13 +121,7 @@ def _regular_file(path: Path) -> BinaryIO:
     # A named pipe without a writer would never open; the shell's pipes have no name of their own.
     if not stat.S_ISFIFO(kind) or Path(os.path.realpath(path)).exists():
         raise CredalError(f"{path} is not a regular file. To fix: save the data in a file.")
-    with path.open("rb") as pipe:
-        content = pipe.read(_MOST_PIPED + 1)
-    if len(content) > _MOST_PIPED:
-        raise CredalError(
-            f"{path} contains more than {_MOST_PIPED:,} bytes. To fix: save the data in a file."
-        )
-    return BytesIO(content)
+    return BytesIO(path.read_bytes())
 
 
 def numbers(column: pl.Series) -> pl.Series:
@@ -208,21 +186,18 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
     # where polars' own streaming maps the whole file.
     file.seek(0)
     table = pl.scan_parquet(file, low_memory=True)
-    with no_panic_output():
-        schema = table.collect_schema()
-        rows = int(table.select(pl.len()).collect().item())  # as the file states
+    schema = table.collect_schema()
+    rows = int(table.select(pl.len()).collect().item())  # as the file states
     check_unpacked(path, file, 8 * rows * len(schema), fix="write it as CSV")
     if any(kind.is_nested() for kind in schema.dtypes()):
-        with no_panic_output():
-            found = table.collect().to_dicts()
+        found = table.collect().to_dicts()
         records = [Record(f"row {i}", None, row) for i, row in enumerate(found, 1)]
         return _of_records(path, "Parquet", records)
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
         step, start = max(1, _NUMBERS // max(1, len(columns))), 0
         while True:
-            with no_panic_output():
-                block = table.select(columns).slice(start, step).collect()
+            block = table.select(columns).slice(start, step).collect()
             if not len(block):
                 return
             yield block
@@ -338,23 +313,6 @@ def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _row(row: int) -> str:
     return f"row {row + 1}"
-
-
-@contextmanager
-def no_panic_output() -> Iterator[None]:
-    """Suppress polars' panic output about a damaged file; the error that it raises says enough."""
-    try:
-        kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    except OSError:  # there is no standard error
-        yield
-        return
-    os.dup2(nothing, 2)
-    os.close(nothing)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 @contextmanager

@@ -6,8 +6,6 @@ new one, and the same command resumes from the last checkpoint. A process
 that changes a folder holds its lock, ``.lock`` inside it, until it ends.
 """
 
-import hashlib
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,11 +22,12 @@ CHECKPOINTS = "resume*.safetensors"
 _OTHER = "choose another folder with --output"
 _PATIENCE = 5.0  # seconds; only training keeps a folder for longer, and nobody waits for that
 _ATTEMPTS = 100  # to lock a folder that other processes make and move at the same time
-_LONGEST = 240  # bytes of a name that leave room for ".partial"; file systems take 255
 # What the commands write into a run's folder; a new run replaces all of it.
-FILES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 _CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
-OWN = {*FILES, *_CERTIFIED, MODEL, "report.html", "MODEL_CARD.md", "requests.json", "drift.json"}
+OWN = {
+    *("run.json", "annotations.parquet", "items.parquet", "predictions.parquet", MODEL),
+    *(*_CERTIFIED, "requests.json", "drift.json", "report.html", "MODEL_CARD.md"),
+}
 
 
 def check_place(output: Path, *, overwrite: bool = False) -> None:
@@ -50,13 +49,6 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
                 f"{output} contains {' and '.join(certified)}, which a new run would replace. To "
                 "fix: choose another folder with -o, or pass --overwrite."
             )
-    above = next(path for path in sibling(output, "partial").absolute().parents if path.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        what = "is not writable" if above.is_dir() else "is not a folder"
-        raise CredalError(
-            f"the run cannot be written to {output}: {above} {what}. To fix: choose another "
-            "folder with --output."
-        )
 
 
 def locked(folder: Path, run: Path, *, wait: float | None = None) -> FolderLock:
@@ -167,6 +159,4 @@ def _followed(output: Path) -> Path:
 def sibling(output: Path, what: str) -> Path:
     """What is made next to a run: ``runs/.first.partial`` for ``runs/first``."""
     whole = _followed(output) if output.name else output.resolve()
-    name = os.fsencode(whole.name)
-    short = whole.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
-    return whole.with_name(f".{short}.{what}")
+    return whole.with_name(f".{whole.name}.{what}")

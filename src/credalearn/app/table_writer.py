@@ -10,7 +10,7 @@ from polars.io.plugins import register_io_source
 from credalearn._files import check_file, whole_file
 from credalearn.app._escape import escape_csv
 from credalearn.app.run import Run
-from credalearn.app.staging import FILES
+from credalearn.app.staging import MODEL, OWN
 from credalearn.errors import CredalError
 
 Schema = dict[str, type[pl.DataType]]
@@ -18,10 +18,10 @@ _Frames = Iterator[pl.DataFrame]
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # suffixes
 _FORMULA = r"^[=+\-@\t\r]"  # where escape_csv may have to act
 _ROWS_PER_GROUP = 1 << 15
-_OWN = (
-    *(*FILES, "guarantee.json", "sets.json", "requests.json", "drift.json"),
-    *("model/config.json", "model/model.safetensors"),
-)
+_OWN = OWN - {"report.html", "MODEL_CARD.md"} | {
+    f"{MODEL}/config.json",
+    f"{MODEL}/model.safetensors",
+}
 
 
 def check_output(

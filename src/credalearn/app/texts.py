@@ -1,7 +1,7 @@
 """Texts of items: which columns contain them, and several columns as one text."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from credalearn._checks import folded
 from credalearn.app.features import FeatureTable, item_column, item_names
-from credalearn.app.sources import ItemTable, open_source, texts
+from credalearn.app.sources import open_source, texts
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -35,36 +35,38 @@ def read_texts(
         named = item_column(source, named_in, (*columns, *extra))
         items = item_names(source, source.read([named])[named]).alias("item")
         rows = items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
-        tables = (ItemTable(source, rows.unique("item", keep="first", maintain_order=True)),)
-    known = tables[0].source.columns if tables else ()
+        tables = ((source, rows.unique("item", keep="first", maintain_order=True)),)
+    known = tables[0][0].columns if tables else ()
     found = tuple(columns)
     for name in () if found else _NAMES:  # ``text``, ``data.text``, ``text.post``
         last = [each for each in known if folded(each.split(".")[-1]) == name]
         first = [each for each in known if folded(each.split(".")[0]) == name]
         found = found or tuple(last or first)
     if not found:
-        where = annotations.source.path if table is None else tables[0].source.path
+        where = annotations.source.path if table is None else tables[0][0].path
         of = f"; its columns are: {', '.join(known[:20])}" if tables else ""
         raise CredalError(
             f"{where} has no column whose name suggests a text{of}. To fix: pass --text COLUMN, "
             "--features FILE or --images FOLDER."
         )
     parts = []
-    for number, each in enumerate(tables):
+    names = dict.fromkeys((*found, *extra))
+    for number, (source, rows) in enumerate(tables):
         # A file of later votes may leave out the texts of items that are known.
         with suppress(CredalError) if number else nullcontext():
-            part = each.read(tuple(dict.fromkeys((*found, *extra))))
+            own = {name: source.column(name, option="text") for name in names}
+            block = texts(source.read(own.values()))[rows["row"]]
+            part = rows.with_columns(block[column].alias(name) for name, column in own.items())
             parts.append(part.with_columns(table=pl.lit(number)))
     whole = pl.concat(parts).unique("item", keep="first", maintain_order=True)
-
     return FeatureTable(
-        tuple(each.source.path for each in tables),
+        tuple(source.path for source, _ in tables),
         whole["item"].to_list(),
         list(found),
         join_texts(whole.select(found), found),
         (),
         whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
-        lambda row: tables[whole["table"][row]].source.where(whole["row"][row]),
+        lambda row: tables[whole["table"][row]][0].where(whole["row"][row]),
         named,
     )
 
@@ -72,11 +74,12 @@ def read_texts(
 def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
     """The text of each row (N,): that of the one column, or of several after their names."""
     columns = [column.fill_null("") for column in texts(table).get_columns()]
-    if len(columns) == 1:
-        found: Iterable[str] = columns[0]
-    else:
-        rows = zip(*columns, strict=True)
-        found = ("\n".join(f"{n}: {x}" for n, x in zip(names, row, strict=True)) for row in rows)
+    found: list[str] = columns[0].to_list()
+    if len(columns) > 1:
+        every = [list(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        known = (any(text.strip() for _, text in row) for row in every)
+        lines = ("\n".join(f"{name}: {text}" for name, text in row) for row in every)
+        found = [text if some else "" for text, some in zip(lines, known, strict=True)]
     return np.array([*found, ""], dtype=object)[:-1]
 
 

@@ -8,18 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import beta
 
 from credalearn.app.annotations.agreement import (
     annotation_facts,
-    annotator_agreement,
     confused_pairs,
     krippendorff_alpha,
     majority,
-    vote_counts,
 )
-from credalearn.errors import CredalError
-from made_annotations import Vote, crowd, shares_of, votes_of
+from made_annotations import Vote, votes_of
 
 COUNTS = arrays(
     np.float64, st.tuples(st.integers(1, 6), st.integers(2, 4)), elements=st.integers(0, 4)
@@ -54,12 +50,10 @@ def test_alpha_equals_a_slow_reference(counts: np.ndarray) -> None:
 
 def test_agreement_counts_votes_and_ties() -> None:
     votes: list[Vote] = [("x", "a", "1"), ("x", "b", "1"), ("y", "a", "1"), ("y", "b", "2")]
-    found = annotation_facts(votes_of([*votes, ("z", "a", "2"), ("z", "b", None)])).agreement
-    assert found is not None
+    found = annotation_facts(votes_of([*votes, ("z", "a", "2"), ("z", "b", None)]))
     assert found.votes_per_item == (1, 2.0, 2)
     assert (found.unanimous, found.tied) == (0.5, 0.5)
-    alone = annotation_facts(votes_of([("x", None, "1"), ("y", None, "2")])).agreement
-    assert alone is not None
+    alone = annotation_facts(votes_of([("x", None, "1"), ("y", None, "2")]))
     assert (alone.unanimous, alone.tied, alone.alpha) == (None, None, None)
 
 
@@ -71,15 +65,10 @@ def test_confused_pairs_are_those_of_a_loop(votes: list[tuple[int, int]]) -> Non
         for other, second in votes[a + 1 :]:
             if item == other and first != second:
                 slow[f"c{min(first, second)}", f"c{max(first, second)}"] += 1
-    found = confused_pairs(vote_counts(made), made.classes, most=20)
+    found = confused_pairs(made.sparse_counts(weighted=False), made.classes, most=20)
     assert {(a, b): share for a, b, share in found} == pytest.approx(
         {pair: count / slow.total() for pair, count in slow.items()}
     )
-
-
-def test_agreement_needs_votes() -> None:
-    with pytest.raises(CredalError, match=r"agreement needs votes; .* contains probabilities"):
-        vote_counts(shares_of("probabilities", ("1", "2"), x=[0.5, 0.5]))
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=9))
@@ -91,37 +80,3 @@ def test_majority_is_the_unique_maximum(rows: list[list[int]]) -> None:
 
 def test_weights_that_tie_but_for_rounding_tie() -> None:
     assert majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.31]])).tolist() == [-1, 1]
-
-
-@given(
-    st.dictionaries(st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(0, 2), min_size=1)
-)
-def test_the_majority_of_the_others_is_that_of_a_loop(votes: dict[tuple[int, int], int]) -> None:
-    made = votes_of([(f"i{i}", f"w{w}", f"c{k}") for (i, w), k in votes.items()])
-    found = {each.name: (each.compared, each.agreed) for each in annotator_agreement(made)}
-    slow = {f"w{w}": [0, 0] for _, w in votes}
-    for (item, who), label in votes.items():
-        others = [k for (i, w), k in votes.items() if i == item and w != who]
-        times = {k: others.count(k) for k in others}
-        leaders = [k for k in times if times[k] == max(times.values())]
-        if len(leaders) == 1:
-            slow[f"w{who}"][0] += 1
-            slow[f"w{who}"][1] += leaders[0] == label
-    assert found == {name: tuple(value) for name, value in slow.items()}
-
-
-def test_outlier_is_flagged_only_with_enough_votes() -> None:
-    first, *others = annotator_agreement(votes_of(crowd(200, bad=100)))
-    assert first.name == "bad"
-    assert first.far
-    assert first.upper < first.others - 0.1  # type: ignore[operator]
-    assert not any(each.far for each in others)
-    assert not any(each.far for each in annotator_agreement(votes_of(crowd(200, bad=3))))
-
-
-def test_limit_is_clopper_pearson() -> None:
-    for each in annotator_agreement(votes_of(crowd(50, bad=20))):
-        level = 0.05 / 2 / 5
-        missed = each.compared - each.agreed
-        upper = beta.isf(level, each.agreed + 1, missed) if missed else 1
-        assert each.upper == pytest.approx(upper)

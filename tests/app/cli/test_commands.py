@@ -16,9 +16,10 @@ import typer
 from typer.testing import CliRunner
 
 from credalearn.app.cli import app
-from credalearn.app.cli._command import command
+from credalearn.app.cli._command import _naming_options, command
 from credalearn.app.cli.commands import COMMANDS
 from credalearn.app.steps.certify_options import CertifyOptions
+from credalearn.errors import CredalError
 from small_run import make_run
 from team_files import Capture, Team, in_process, make_images, make_team, snapshot, train_arguments
 
@@ -159,3 +160,9 @@ def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert said.splitlines()[-1].startswith("credalearn: stopped; the same command")
+
+
+def test_errors_spell_keywords_as_options() -> None:
+    spelled = pytest.raises(CredalError, match=r"^--my-salt 1, or --my-salt=2, not your_my_salt=3$")
+    with spelled, _naming_options(["my_salt"]):
+        raise CredalError("my_salt=1, or --my-salt=2, not your_my_salt=3")

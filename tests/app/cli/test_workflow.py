@@ -54,7 +54,7 @@ def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) ->
     )
     trained = Run.load(team.run)
     assert trained.truth == "gold"
-    assert trained.facts.splits.sizes == {"train": 36, "calibration": 12, "test": 12}
+    assert trained.facts.splits == {"train": 36, "calibration": 12, "test": 12}
     # The run remembers the column that names the items.
     run("predict", team.run, team.features, "-o", tmp_path / "d.csv", "--threshold", "0.5")
 
@@ -101,12 +101,12 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
 
     found = facts("inspect", team.votes)
     assert found["items"] == 60
-    assert all(isinstance(share, float) for *_, share in found["agreement"]["confused"])
+    assert all(isinstance(share, float) for *_, share in found["confused"])
     demo = facts("demo", "-o", tmp_path / "demo")
     assert Run.load(demo["run"]).guarantee is not None
     found = facts(*train_arguments(team))
     assert found["run"] == str(trained)
-    assert found["splits"]["train"] == Run.load(trained).facts.splits.train
+    assert found["splits"]["train"] == Run.load(trained).facts.splits["train"]
     found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
     guarantee = present(Run.load(trained).guarantee)
     assert found["guarantee"]["sentence"] == guarantee.sentence()
@@ -119,7 +119,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     assert decisions["made_by"] == {
         "run": str(trained),
         "created": Run.load(trained).facts.created,
-        "predictions_sha256": Run.load(trained).facts.sha256.predictions,
+        "predictions_sha256": Run.load(trained).facts.sha256["predictions"],
         "threshold": None,
         "guarantee": guarantee.sentence(),
         "set_coverage": 0.5,

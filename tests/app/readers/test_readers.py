@@ -98,6 +98,17 @@ def test_an_item_without_votes_stays_an_item(write: Write) -> None:
         assert found.counts()[1].tolist() == [0, 0]
 
 
+def test_counts_next_to_a_column_of_groups_are_named_by_class(write: Write) -> None:
+    path = write("item,p_cat,p_dog,site\nx,3,0,north\ny,1,2,south\nz,0,3,south\n")
+    with pytest.raises(CredalError, match=r"could be annotators .*or counts.*each class with --cl"):
+        read_annotations(path)
+    found = read_annotations(path, classes=["p_dog", "p_cat"], format="counts")
+    assert found.classes == ("p_dog", "p_cat")
+    assert found.counts().tolist() == [[0, 3], [2, 1], [3, 0]]
+    words = write("item,ann1,ben,cy\nx,cat,dog,cat\ny,dog,,cat\n", "words.csv")
+    assert read_annotations(words).source.format == "wide"
+
+
 def test_options_name_the_columns(write: Write) -> None:
     path = write("a,b,c,d\nx,ann,cat,2\nx,bo,dog,1\n")
     found = read_annotations(path, item="A", annotator="b", label="c", weight="d")
@@ -197,7 +208,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no bound": ("item,label,at_least\n", {}, "no row contains a bound"),
     "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),
     "class item": ("id,p_item,p_dog\nx,0.5,0.5\n", {}, "no class can be called 'item'"),
-    "ambiguous": ("item,cat,dog\nx,1,0\ny,1,1\n", {}, "pass --format wide or --format counts"),
+    "ambiguous": (
+        "item,cat,dog\nx,1,0\ny,1,1\n",
+        {},
+        "pass --format wide, or --format counts and each class with --classes",
+    ),
     "class": (
         LONG + "x,a,horse\nx,b,hrose\n",
         {"classes": ["horse", "cat"]},

@@ -59,7 +59,11 @@ def test_the_command_trains_on_statements(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, train)
     assert "Labels as stated; contradictions in 180 statements: second is top 180" in found.output
     run = Run.load(files[2])
-    assert (run.answers, run.truth, run.facts.annotations.stated) == ("votes", "majority", True)
+    assert (run.facts.annotations.answers, run.truth, run.facts.annotations.stated) == (
+        "votes",
+        "majority",
+        True,
+    )
     rows = np.isin(item.astype(str), run.items.filter(split="train")["item"].to_list())
     assert run.facts.label_diameter == pytest.approx(1 - percent[rows].mean() / 100, abs=1e-4)
     risk = label_risk(run, HeldOut.of(run))

@@ -105,6 +105,15 @@ def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:
     assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
 
 
+def test_check_boxes_of_mechanical_turk_are_choices(write: Write) -> None:
+    boxes = "WorkerId,Input.id,Answer.cat.on,Answer.dog.on,Answer.note\na,x,true,false,hm\n"
+    path = write(boxes + "b,x,false,true,\nc,x,true,true,\n")
+    with pytest.raises(CredalError, match=r"'Answer', 'Answer.note'\. To fix: .*--question"):
+        read_annotations(path)
+    found = read_annotations(path, question="Answer")
+    assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
+
+
 def test_lewidis_edition_of_2025_and_its_soft_labels(write: Write) -> None:
     new = {"7": {"annotators": "A,B", "annotations": {"A": "2", "B": "5"}, "soft_label": {}}}
     assert as_counts(read_annotations(write(to_json(new)))) == {("7", "2"): 1, ("7", "5"): 1}

@@ -8,7 +8,6 @@ import pytest
 
 from credalearn import CredalError, metrics
 from credalearn._formats import percent
-from credalearn.app.facts import TrainingFacts
 from credalearn.app.report.card import card, write_card
 from credalearn.app.run import Run
 from credalearn.app.steps.export import OUTPUTS
@@ -71,18 +70,17 @@ def test_promises_are_worded_in_one_place(tmp_path: Path) -> None:
 def test_a_recalibrated_run_has_two_sources_of_data(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     facts = run.facts
-    training = TrainingFacts(
-        path="first",
+    training = replace(
+        facts,
         created="2025-12-24",
-        answers="votes",
         annotations=replace(facts.annotations, path="old.csv"),
-        inputs=facts.inputs,
-        splits=replace(facts.splits, group="patient"),
+        group="patient",
         later_items=7,
-        truth="majority",
     )
-    text = card(with_facts(run, recalibrated_from=training), OUTPUTS)
+    run = with_facts(run, recalibrated_from=training, trained_in="first")
+    text = card(run, OUTPUTS)
     before, after = text.split("## Training data")[1].split("## Calibration data")
+    assert row(before, "run") == "first"
     assert row(before, "annotations") == "old.csv"
     assert row(before, "items of later exports, used for training only") == "7"
     assert "calibration items" not in before

@@ -15,7 +15,7 @@ from credalearn import from_votes
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.run import Run
-from credalearn.app.steps.report import RiskLine, label_risk
+from credalearn.app.steps.report import label_risk, risk_line
 from credalearn.app.steps.voted_items import annotations_of
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import RiskProfile, risk_profile
@@ -67,7 +67,7 @@ def test_stated_bounds_are_used_as_they_are(tmp_path: Path) -> None:
     zeros = (pl.lit(0.0).alias(f"n:{name}") for name in others)
     items = run.items.with_columns(pl.lit(0.7).alias(f"n:{first}"), *zeros)
     said = items.select("item", pl.lit(first).alias("label"), pl.lit(0.7).alias("at_least"))
-    known = replace(run.facts.annotations, kind="bounds", agreement=None, votes=None)
+    known = replace(run.facts.annotations, kind="bounds", votes=None, votes_per_item=None)
     run = with_facts(run, annotations=said, items=items, annotation_facts=known)
     found = label_risk(run, HeldOut.of(run))
     cost = -np.log(predicted_and_said(run)[0])
@@ -124,10 +124,11 @@ def test_the_line_is_drawn_to_scale(best: float, more: float, num_classes: int) 
         confidence=0.95,
         infinite_items=int(math.isinf(worst)),
     )
-    line = RiskLine.of(profile, guess)
-    places = [*line.best_ends, line.best, line.worst, line.guess, *(line.worst_ends or ())]
+    line = risk_line(profile, guess)
+    places = [line["best"], line["worst"], line["guess"], *line["best_ends"]]
+    places += line["worst_ends"] or []
     assert all(0 <= place <= 100 for place in places)
-    assert (line.worst_ends is None) == math.isinf(worst)
+    assert (line["worst_ends"] is None) == math.isinf(worst)
     scale = 1.1 * max(1.1 * (best if math.isinf(worst) else worst), guess)
-    for place, risk in ((line.best, best), (line.worst, worst), (line.guess, guess)):
+    for place, risk in ((line["best"], best), (line["worst"], worst), (line["guess"], guess)):
         assert place == pytest.approx(min(100 * risk / scale, 100), abs=0.01)

@@ -61,7 +61,7 @@ def test_every_outcome_is_what_a_loop_counts(
         judged = [row for row in kept if items.truth[row] != NO_TRUTH]
         wrong = sum(items.truth[row] != items.label[row] for row in judged)
         assert (found.kept, found.judged, found.wrong) == (len(kept), len(judged), wrong)
-        assert rows.deferred[place].sum() == found.items - found.kept
+        assert sum(each[place] for _, _, each in rows) == found.items - found.kept
         if judged:
             exact = binomtest(int(wrong), len(judged)).proportion_ci(0.95, method="exact")
             assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
@@ -93,13 +93,13 @@ def test_the_largest_coverage_within_an_error() -> None:
 def test_small_classes_share_a_row(num_classes: int, own_rows: int, shared: bool) -> None:
     items = some_items(0, 3000, num_classes=num_classes)
     found = class_rows(items, np.array([KEEP_NONE]))
-    *names, last = found.names
+    *names, last = (name for name, _, _ in found)
     assert last == "no single most-voted class"
     assert ("other classes" in names) == shared
     assert len(names) == own_rows + shared
-    assert found.totals == tuple(found.deferred[0])
-    assert sum(found.totals) == 3000
-    for name, total in list(zip(found.names, found.totals, strict=True))[:own_rows]:
+    assert all(deferred == [total] for _, total, deferred in found)
+    assert sum(total for _, total, _ in found) == 3000
+    for name, total, _ in found[:own_rows]:
         assert total == (items.truth == items.classes.index(name)).sum()
 
 

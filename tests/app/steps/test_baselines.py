@@ -45,18 +45,21 @@ def trained(folder: Path, *, signal: float, **options: Any) -> tuple[Run, Compar
 def test_the_default_is_judged_out_of_fold(tmp_path: Path) -> None:
     run, found = trained(tmp_path, signal=3.0)
     assert found.where == "out of fold"
-    names = [row.name for row in found.rows]
-    assert names == ["most frequent class", "logistic regression", "this model"]
+    assert list(found.models) == ["most frequent class", "logistic regression", "this model"]
     table = run.predictions.filter(pl.col("split") == "out-of-fold")
     judged = table.filter(pl.col("wrong").is_not_null())
     assert found.items == len(judged)
-    assert found.rows[-1].accuracy == pytest.approx(1 - judged["wrong"].mean(), abs=1e-4)  # type: ignore[operator]
+    assert found.models["this model"]["accuracy"] == pytest.approx(
+        1 - judged["wrong"].to_numpy().mean(), abs=1e-4
+    )
     right = judged.select(
         pl.when(truth="cat").then(pl.col("p:cat")).otherwise(pl.col("p:dog"))
     ).to_series()
-    assert found.rows[-1].log_likelihood == pytest.approx(right.log().mean(), abs=1e-3)
+    assert found.models["this model"]["log_likelihood"] == pytest.approx(
+        right.log().mean(), abs=1e-3
+    )
     share = judged["truth"].value_counts()["count"].max() / len(judged)  # type: ignore[operator]
-    assert found.rows[0].accuracy == pytest.approx(share, abs=0.02)
+    assert found.models["most frequent class"]["accuracy"] == pytest.approx(share, abs=0.02)
     assert not found.warning
 
 
@@ -79,16 +82,19 @@ def test_reports_a_model_without_signal(tmp_path: Path, capsys: Capture) -> None
 def test_a_named_method_is_judged_on_calibration_items(tmp_path: Path) -> None:
     run, found = trained(tmp_path, signal=9.0, method="softmax", epochs=2)
     assert not found.warning
-    first, last = found.rows
-    too_sure = replace(found, rows=(first, replace(last, log_likelihood=-2.0)))
+    first, last = found.models.values()
+    too_sure = replace(found, models={"first": first, "last": last | {"log_likelihood": -2.0}})
     assert "but its probabilities are worse than the shares of the classes" in too_sure.warning
-    by_chance = replace(last, accuracy=first.accuracy + 0.05, log_likelihood=-2.0)
-    assert "is not reliably better than always" in replace(found, rows=(first, by_chance)).warning
+    lucky = {"accuracy": first["accuracy"] + 0.05, "log_likelihood": -2.0}
+    by_chance = replace(found, models={"first": first, "last": last | lucky})
+    assert "is not reliably better than always" in by_chance.warning
     assert found.where == "calibration"
-    assert [row.name for row in found.rows] == ["most frequent class", "this model"]
+    assert list(found.models) == ["most frequent class", "this model"]
     table = run.predictions.filter(split="calibration").filter(pl.col("wrong").is_not_null())
     assert found.items == len(table)
-    assert found.rows[-1].accuracy == pytest.approx(1 - table["wrong"].mean(), abs=1e-4)  # type: ignore[operator]
+    assert found.models["this model"]["accuracy"] == pytest.approx(
+        1 - table["wrong"].to_numpy().mean(), abs=1e-4
+    )
     assert "out-of-fold" not in run.predictions["split"].to_list()
 
 
@@ -109,7 +115,7 @@ def test_gold_labels_are_the_truth_of_training_too(tmp_path: Path) -> None:
     run = cl.Run.train(data, tmp_path / "run")
     assert run.facts.comparison is not None
     # People are wrong throughout: the temperature leaves nothing but the base rate of them.
-    assert run.facts.comparison.rows[-1].accuracy < 0.3
+    assert run.facts.comparison.models["this model"]["accuracy"] < 0.3
     assert run.facts.comparison.warning
     assert run.facts.temperatures["truth"] > 5 > run.facts.temperatures["votes"]
 

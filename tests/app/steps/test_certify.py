@@ -25,6 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def certified(run: Run, **options: Any) -> tuple[Guarantee, Certificate]:
+    (run.path / "requests.json").unlink(missing_ok=True)  # of other tests
     found = certify(run, CertifyOptions(**options))
     return present(found.guarantee), found
 
@@ -67,7 +68,7 @@ def test_errors_against_an_annotator_are_shares(run: Run) -> None:
 @pytest.mark.parametrize("kind", ["bounds", "probabilities"])
 def test_compares_with_what_people_stated(tmp_path: Path, kind: Any) -> None:
     run = fake_run(tmp_path / "run")
-    annotations = replace(run.facts.annotations, kind=kind, votes=None, agreement=None)
+    annotations = replace(run.facts.annotations, kind=kind, votes=None, votes_per_item=None)
     found, certificate = certified(with_facts(run, annotations=annotations), max_error=0.2)
     assert found.against == kind
     assert "votes" not in " ".join(certificate.lines)
@@ -292,6 +293,17 @@ def test_requests_that_fail_count_whichever_record_makes_them(tmp_path: Path) ->
     assert len(other.requests) == 2
 
 
+def test_of_two_processes_one_makes_the_first_request(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    other = Run.load(run.path)  # as another process does at the same moment
+    found = certify(run, CertifyOptions(max_error=0.3))
+    with pytest.raises(cl.CredalError, match=r"by another process meanwhile\. To fix: run the"):
+        certify(other, CertifyOptions(max_error=0.2))
+    again = Run.load(run.path)
+    assert again.guarantee == found.guarantee
+    assert [each.asked["max_error"] for each in again.requests] == [0.3]
+
+
 # The verdict
 
 
@@ -315,7 +327,7 @@ def test_constant_answer_is_certified_with_caution(tmp_path: Path) -> None:
     tested = certificate.run.held_out("test")
     kept = tested.filter(present(certificate.guarantee).keeps(tested["score"].to_numpy()))
     missed = (kept["truth"] == "malignant").sum()
-    assert [(each.name, each.items, each.found) for each in rival.recalls] == [
+    assert [(each["name"], each["items"], each["found"]) for each in rival.recalls] == [
         ("benign", len(kept) - missed, len(kept) - missed),
         ("malignant", missed, 0),
     ]

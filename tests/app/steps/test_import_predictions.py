@@ -105,7 +105,7 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
     votes, probs = cl.read_annotations(team.votes), probabilities(table)
     run = cl.Run.from_predictions(probs, votes, tmp_path / "votes", model_name="forest")
     assert run.facts.learner == "probabilities of forest"
-    assert run.facts.splits.sizes == {"calibration": 300, "test": 300}
+    assert run.facts.splits == {"calibration": 300, "test": 300}
     swapped = table.select("item").with_columns(
         **{name: probs[:, CLASSES.index(name)] for name in reversed(CLASSES)}
     )
@@ -121,7 +121,7 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
     whole = cl.Run.from_predictions(
         swapped, Dataset(votes, features=table.select("item", "size")), tmp_path / "whole"
     )
-    assert whole.facts.splits.sizes == {"calibration": 300, "test": 300}
+    assert whole.facts.splits == {"calibration": 300, "test": 300}
     with pytest.raises(cl.CredalError, match=r"1 item have no probabilities: 'x000'"):
         cl.Run.from_predictions(swapped[1:], data, tmp_path / "few")
     with pytest.raises(cl.CredalError, match=r"1 of 600 items has no probabilities in .*: 'x000'"):
@@ -149,7 +149,7 @@ def test_own_splits_and_files_opened_once(team: Team, tmp_path: Path) -> None:
             tmp_path / "scored.csv", tmp_path / "votes.csv", tmp_path / "run", split="part"
         )
     assert (opens["scored.csv"], opens["votes.csv"]) == (1, 1)
-    assert run.facts.splits.sizes == {"calibration": 266, "test": 134}
+    assert run.facts.splits == {"calibration": 266, "test": 134}
 
 
 REFUSED = {

@@ -44,9 +44,8 @@ def test_facts_are_those_of_the_annotations(write: Write) -> None:
     assert (facts.items, facts.annotators, facts.votes) == (2, 2, 3)
     assert facts.left_out == {"empty": 1}
     assert facts.item == "task"
-    assert facts.agreement is not None
-    assert facts.agreement.votes_per_item == (1, 1.5, 2)
-    assert facts.agreement.confused == (("cat", "dog", 1.0),)
+    assert facts.votes_per_item == (1, 1.5, 2)
+    assert facts.confused == (("cat", "dog", 1.0),)
 
 
 def test_consensus_is_the_single_leading_class() -> None:

@@ -143,7 +143,7 @@ def test_decisions_name_their_run_and_its_guarantee(run: Run) -> None:
         found = run.predict(table(), **options)
         assert (sentence in found.lines) == wanted
         assert (found.made_by["guarantee"] is not None) == wanted
-        assert found.made_by["predictions_sha256"] == run.facts.sha256.predictions
+        assert found.made_by["predictions_sha256"] == run.facts.sha256["predictions"]
 
 
 def test_training_items_are_counted(run: Run) -> None:
@@ -191,10 +191,9 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
         ("item,size\na,1\n", r"missing 2 of 3 features: 'weight', 'seen'.*add what"),
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
-        (GOOD.replace("b,1", "a ,1"), r"line 3: the item is the same as in line 2.*one row per"),
-        (GOOD.replace("b,1", "a,7"), r"line 3: another item has the name of the one in line 2"),
+        (GOOD.replace("b,1", "a,7"), r"line 3: item 'a' has other inputs than in a row before"),
         (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*--item"),
-        (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
+        (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"item 'b': its features are too far"),
     ],
 )
 def test_rejects_bad_tables_and_writes_nothing(
@@ -241,13 +240,23 @@ def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> No
         predict(run, run.path / "run.json")
 
 
-def test_duplicates_in_different_blocks_are_found(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("numbers", [64, 1 << 20], ids=["blocks", "one block"])
+def test_an_item_of_several_rows_is_predicted_once_if_they_agree(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: int
 ) -> None:
-    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 64)
-    frame = table(200)
-    frame[190, "item"] = "new-3"
-    frame.write_parquet(tmp_path / "data.parquet")
-    with pytest.raises(CredalError, match=r"row 191: another item has the name .* in row 4"):
+    monkeypatch.setattr("credalearn.app.sources._NUMBERS", numbers)
+    items = table(200)
+    rows = np.random.default_rng(0).integers(0, 200, 600)
+    repeated = items[rows.tolist()]
+    repeated.with_columns(annotator=pl.int_range(600)).write_parquet(tmp_path / "votes.parquet")
+    found = predict(run, tmp_path / "votes.parquet")
+    assert found.items == len(np.unique(rows))
+    first = repeated.unique("item", keep="first", maintain_order=True)
+    wanted = predict(run, first).to_polars()
+    assert found.to_polars()["item"].equals(wanted["item"])
+    np.testing.assert_allclose(found.to_polars()["score"], wanted["score"], atol=1e-6)
+    items[190, "item"] = "new-3"
+    items.write_parquet(tmp_path / "data.parquet")
+    with pytest.raises(CredalError, match=r"row 191: item 'new-3' has other inputs.* own name"):
         predict(run, tmp_path / "data.parquet", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

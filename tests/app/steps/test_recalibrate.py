@@ -40,9 +40,9 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     found = old.recalibrate(later.votes, tmp_path / "new", features=later.features, group="patient")
     new = found.run
     assert snapshot(old.path) == before
-    assert new.facts.splits.sizes == {"calibration": 60, "test": 60}
+    assert new.facts.splits == {"calibration": 60, "test": 60}
     assert new.facts.recalibrated_from == old.training
-    assert new.facts.sha256.model == old.facts.sha256.model
+    assert new.facts.sha256["model"] == old.facts.sha256["model"]
     assert new.facts.options == old.facts.options
     assert (new.guarantee, new.requests) == (None, ())
     features = pl.read_csv(later.features)
@@ -101,7 +101,7 @@ def test_a_split_of_ones_own_and_gold_labels(old: Run, later: Team, tmp_path: Pa
     new = old.recalibrate(
         later.votes, tmp_path / "new", features=features, split="part", gold="truth"
     ).run
-    assert new.facts.splits.sizes == {"calibration": 100, "test": 20}
+    assert new.facts.splits == {"calibration": 100, "test": 20}
     assert new.truth == "gold"
     assert new.held_out()["truth"].to_list() == features["truth"].to_list()
 

@@ -145,7 +145,7 @@ def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> 
     wrong = percent(1 - present(rival.accuracy), decimals=1)
     assert f"always answering {rival.name}, test items 100.0 % {wrong}" in words
     for each in rival.recalls:
-        assert f"{each.name} {each.items} {each.found} {percent(each.recall)}" in words
+        assert f"{each['name']} {each['items']} {each['found']} {percent(each['recall'])}" in words
 
 
 def test_constant_answer_is_amber_and_outdated_rule_is_marked(tmp_path: Path) -> None:

@@ -77,7 +77,10 @@ def test_advice_says_when_votes_are_too_few() -> None:
     [
         (votes_of([("x", "a", "1"), ("y", "b", "2")]), "no item of votes.csv has two votes"),
         (votes_of(crowd(60), weight=0.5), "the weight 0.5"),
-        (bounds_of(("x", "1", 0.4), ("x", "2", 0.4)), "needs votes"),
+        (
+            bounds_of(("x", "1", 0.4), ("x", "2", 0.4)),
+            "label rules are made of votes; .* contains bounds",
+        ),
     ],
 )
 def test_votes_that_cannot_be_split_are_refused(votes: object, message: str) -> None:

@@ -73,7 +73,7 @@ def test_run_folder_contents(team: Team, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
     facts = run.facts
     assert facts.classes == ("cat", "dog", "owl")
-    assert facts.splits.sizes == {"train": 36, "calibration": 12, "test": 12}
+    assert facts.splits == {"train": 36, "calibration": 12, "test": 12}
     assert facts.inputs.features == ("size", "weight")
     assert facts.annotations.votes == 300
     held_out = run.items.filter(pl.col("split") != "train")
@@ -171,7 +171,7 @@ def test_labels_are_those_of_from_votes(team: Team, tmp_path: Path, rule: Any) -
     assert torch.equal(found.reference, wanted.reference)
     assert (found.diameter()[:4] > 0.999).all()
     run = Run.train(data, tmp_path / "run", labels=rule)
-    assert run.facts.options.labels == rule
+    assert run.facts.options["labels"] == rule
 
 
 def test_weights_count_as_shares(team: Team) -> None:
@@ -291,6 +291,8 @@ def test_trains_on_images(team: Team, tmp_path: Path) -> None:
     data = Dataset(votes, images=images, image_size=8)
     (why,) = data.inputs.left_out
     assert why.startswith(f"with an unreadable image; the first is {bad}: ")
+    with pytest.raises(cl.CredalError, match=r"'mlp' does not take images.*leave out --backbone"):
+        Run.train(data, tmp_path / "run", backbone="mlp")
     run = Run.train(data, tmp_path / "run", epochs=1)
     assert run.takes_images
     assert run.facts.learner == "resnet18 with pocc-center, mixup, calibrated"
@@ -302,8 +304,8 @@ def test_a_run_starts_from_the_weights_of_another(team: Team, tmp_path: Path) ->
     first = quick(tmp_path / "first", team, **NETWORK)
     start = first.path / "model" / "model.safetensors"
     run = quick(tmp_path / "run", team, **NETWORK, weights=start, learning_rate=1e-12)
-    assert run.facts.options.weights == str(start)
-    assert run.facts.options.weights_sha256 is not None
+    assert run.facts.options["weights"] == str(start)
+    assert run.facts.options["weights_sha256"] is not None
     name = "member0.backbone.layers.1.weight"
     np.testing.assert_allclose(weights(run)[name], weights(first)[name], atol=1e-6)
 

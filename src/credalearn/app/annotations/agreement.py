@@ -3,32 +3,37 @@
 Counts are sparse: 5,000 classes on 20,000 items would take 0.8 GB. Shapes: N items, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import betaincinv
 
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.facts import AgreementFacts, AnnotationFacts
-from credalearn.errors import CredalError
+from credalearn.app.facts import AnnotationFacts
 
 _CELLS = 1 << 22  # pairs of classes at a time: 32 MB
-_MARGIN = 0.10  # below the others: a difference that matters, not only one that is certain
-_CONFIDENCE = 0.95
-_FEWEST = 10  # votes compared before anybody is called far
-_COUNTS = 5_000_000  # of the others' counts at a time: 80 MB
 
 
 def annotation_facts(annotations: Annotations) -> AnnotationFacts:
-    """Where annotations come from and what they contain, for the record of a run."""
-    source, votes, agreement = annotations.source, None, None
+    """Where annotations come from, what they contain and how far people agree."""
+    source, agreement = annotations.source, dict[str, Any]()
     if annotations.kind in ("votes", "counts"):
-        counts = vote_counts(annotations)
-        votes = int(counts.sum())
-        agreement = _agreement(counts, annotations.classes) if votes else None
+        counts = annotations.sparse_counts(weighted=False)
+        totals = counts.sum(1)
+        agreement["votes"] = int(totals.sum())
+        if agreement["votes"]:
+            several = counts[totals >= 2]
+            if several.shape[0]:
+                same = several.max(1).toarray() == several.sum(1)
+                agreement["unanimous"] = float(same.mean())
+                agreement["tied"] = float((majority(several) < 0).mean())
+            per_item = (int(totals.min()), float(np.median(totals)), int(totals.max()))
+            agreement |= {
+                "alpha": krippendorff_alpha(counts),
+                "votes_per_item": per_item,
+                "confused": confused_pairs(counts, annotations.classes),
+            }
     return AnnotationFacts(
         kind=annotations.kind,
         path=str(source.path),
@@ -38,37 +43,9 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
         item=source.item,
         items=len(annotations.items),
         annotators=len(annotations.annotators) or None,
-        votes=votes,
         left_out=dict(source.left_out),
-        agreement=agreement,
+        **agreement,
     )
-
-
-def _agreement(counts: csr_array, classes: tuple[str, ...]) -> AgreementFacts:
-    """How far the annotators agree; each vote counts once, whatever its weight."""
-    totals = counts.sum(1)
-    several = counts[totals >= 2]
-    unanimous = tied = None
-    if several.shape[0]:
-        unanimous = float((several.max(1).toarray() == several.sum(1)).mean())
-        tied = float((majority(several) < 0).mean())
-    return AgreementFacts(
-        alpha=krippendorff_alpha(counts),
-        unanimous=unanimous,
-        tied=tied,
-        votes_per_item=(int(totals.min()), float(np.median(totals)), int(totals.max())),
-        confused=confused_pairs(counts, classes),
-    )
-
-
-def vote_counts(annotations: Annotations) -> csr_array:
-    """Votes of each item by class, (N, K), without weights."""
-    if annotations.kind not in ("votes", "counts"):
-        raise CredalError(
-            f"agreement needs votes; {annotations.source.path} contains {annotations.kind}. To "
-            "fix: pass votes, or counts of votes."
-        )
-    return annotations.sparse_counts(weighted=False)
 
 
 def majority(counts: Any) -> NDArray[np.int64]:
@@ -85,15 +62,10 @@ def majority(counts: Any) -> NDArray[np.int64]:
 
 
 def krippendorff_alpha(counts: Any) -> float | None:
-    r"""Krippendorff's alpha for nominal labels, :math:`1 - D_o / D_e`, from counts (N, K).
+    r"""Krippendorff's alpha for nominal labels, :math:`1 - D_o / D_e`; None if no votes differ.
 
-    Observed disagreement is that of pairs of votes on the same item, each item's pairs weighted by
-    :math:`1/(m_u - 1)`; expected disagreement is that of pairs of any two votes. Items with one
-    vote have no pair and are left out. Exact (Krippendorff, 2011, "Computing Krippendorff's
-    alpha-reliability").
-
-    Returns:
-        1 for full agreement, 0 for agreement by chance; None if no disagreement is expected.
+    Pairs of votes on an item count :math:`1/(m_u - 1)`. Exact (Krippendorff, 2011, "Computing
+    Krippendorff's alpha-reliability").
 
     Example:
         >>> krippendorff_alpha([[2, 0], [0, 2], [1, 1]])
@@ -136,65 +108,3 @@ def confused_pairs(
         for votes, first, second in found[:most]
         if votes
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Annotator:
-    """How often one annotator agrees with the majority of the others on the same item."""
-
-    name: str
-    votes: int  # without the unsure
-    compared: int  # votes on items where the others' votes have one leading class
-    agreed: int  # votes among those for that class
-    share: float | None  # agreed / compared
-    upper: float  # upper confidence limit of the share
-    others: float | None  # the share of everyone else
-    far: bool  # whether upper is more than 0.10 below others, with ten or more votes compared
-
-
-def annotator_agreement(annotations: Annotations) -> tuple[Annotator, ...]:
-    """Every annotator next to the others: those far from them first, then the lowest shares.
-
-    The limit is Clopper and Pearson's (1934), exact, at 95 % for all annotators together
-    (Bonferroni): with that probability no annotator who agrees as the others do is called far.
-    Empty where annotators are unknown, as in counts.
-    """
-    names = annotations.annotators
-    who, label = annotations.codes("annotator"), annotations.codes("label")
-    known = (who >= 0) & (label >= 0)
-    who, label, item = who[known], label[known], annotations.codes("item")[known]
-    leading = _majority_of_others(vote_counts(annotations), item, label)
-    votes, compared, agreed = (
-        np.bincount(who[chosen], minlength=len(names))
-        for chosen in (np.full(len(who), True), leading >= 0, leading == label)
-    )
-    level = (1 - _CONFIDENCE) / (2 * max(len(names), 1))
-    missed = compared - agreed
-    upper = np.where(missed > 0, 1 - betaincinv(np.maximum(missed, 1), agreed + 1, level), 1.0)
-    found = []
-    for i, name in enumerate(names):
-        others = _share(agreed.sum() - agreed[i], compared.sum() - compared[i])
-        far = compared[i] >= _FEWEST and others is not None and upper[i] < others - _MARGIN
-        numbers = (int(votes[i]), int(compared[i]), int(agreed[i]), _share(agreed[i], compared[i]))
-        found.append(Annotator(name, *numbers, float(upper[i]), others, bool(far)))
-    found.sort(key=lambda each: (not each.far, 2.0 if each.share is None else each.share))
-    return tuple(found)
-
-
-def _share(part: float, whole: float) -> float | None:
-    return float(part / whole) if whole else None
-
-
-def _majority_of_others(
-    counts: csr_array, item: NDArray[np.int64], label: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """The class that leads among the others on each vote's item; −1 where none does, (V,)."""
-    found, num_classes = np.empty(len(item), np.int64), counts.shape[1]
-    size = max(_COUNTS // (int(np.diff(counts.indptr).max(initial=0)) + 1), 1)
-    for start in range(0, len(item), size):
-        part = slice(start, start + size)
-        said = label[part]
-        shape = (len(said), num_classes)
-        own = csr_array((np.ones(len(said)), said, np.arange(len(said) + 1)), shape=shape)
-        found[part] = majority(counts[item[part]] - own)
-    return found

@@ -27,14 +27,10 @@ def dawid_skene(
     r"""Probability that each class is an item's true one, from who voted for what, (N, K).
 
     Every annotator w has a matrix :math:`\pi^w_{jk} = P(\text{says } k \mid \text{true } j)`, and
-    the classes have shares :math:`\rho`; both are found with the posteriors
-    :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization from the
-    vote shares (Dawid and Skene, 1979), in 100 rounds: a local optimum. The model assumes one true
-    class per item and annotators who err independently, so the posterior of an ambiguous item is
-    far surer than people are. Needs crowd-kit: ``pip install 'credalearn[crowd]'``.
-
-    ``among`` says whose items' votes may be used, bool (N,). Unsure votes count nowhere; an item
-    without votes has the classes' shares ρ.
+    the classes have shares :math:`\rho`, found with the posteriors
+    :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization (Dawid and
+    Skene, 1979). ``among`` says whose items' votes may be used, bool (N,). An item without votes
+    has the shares ρ.
     """
     path = annotations.source.path
     fix = "leave --skill out, so that all votes count equally"
@@ -48,7 +44,7 @@ def dawid_skene(
         "Dawid and Skene's model weights the annotators itself",
         instead=", or leave --skill out",
     )
-    item, who, label = (annotations.codes(name) for name in ("item", "annotator", "label"))
+    item, who, label = (annotations.codes[name] for name in ("item", "annotator", "label"))
     sure = label >= 0
     nameless = sure & (who < 0)
     if nameless.any():

@@ -20,15 +20,10 @@ _UNITS = {"votes": "vote", "bounds": "bound"}
 def merge(
     first: Annotations, second: Annotations, *, conflicts: Conflicts = "refuse"
 ) -> Annotations:
-    """What was said in two rounds.
+    """What was said in two rounds; where they contradict each other, ``conflicts`` decides.
 
-    Exports repeat: a statement that is in both counts once. Votes without an annotator cannot be
-    recognized again, so those of the second round are added. Votes and counts add up to counts.
-    New items come after those of the first round; sorted classes stay sorted.
-
-    If both say different things about the same item and annotator (for votes), class (for bounds),
-    or item (for counts and probabilities), ``conflicts`` decides: ``"refuse"``; keep the
-    ``"newest"``, which is the second; or ``"add"`` counts, equal ones too.
+    A statement that is in both counts once, but votes without an annotator, which cannot be
+    recognized again, are added; votes and counts add up to counts.
     """
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)
@@ -103,7 +98,7 @@ def _with_names_of(first: Annotations, second: Annotations) -> Annotations:
 def _renamed(annotations: Annotations, names: Mapping[str, str]) -> Annotations:
     """The annotations with other names of some items."""
     source, renamed = annotations.source, pl.col("item").replace(names)
-    tables = [replace(each, rows=each.rows.with_columns(renamed)) for each in source.tables]
+    tables = [(each, rows.with_columns(renamed)) for each, rows in source.tables]
     contents = {names.get(item, item): each for item, each in source.contents.items()}
     return Annotations(
         annotations.kind,
@@ -167,16 +162,13 @@ def _origin(first: Annotations, second: Annotations, added: str) -> Origin:
     one, two = first.source, second.source
     new = len(set(second.items) - set(first.items))
     note = f"{two.path} adds {many(new, 'item')} and {added}"
-    return Origin(
-        one.path,
-        one.format,
-        one.words,
-        one.rows + two.rows,
-        Counter(one.left_out) + Counter(two.left_out),
-        len(first.items) if one.first_items is None else one.first_items,
-        (*one.later, two.path, *two.later),
-        one.item,
-        (*one.notes, note, *(f"{two.path}: {each}" for each in two.notes)),
-        {**two.contents, **one.contents},
-        (*one.tables, *two.tables),
+    return replace(
+        one,
+        rows=one.rows + two.rows,
+        left_out=Counter(one.left_out) + Counter(two.left_out),
+        first_items=len(first.items) if one.first_items is None else one.first_items,
+        later=(*one.later, two.path, *two.later),
+        notes=(*one.notes, note, *(f"{two.path}: {each}" for each in two.notes)),
+        contents={**two.contents, **one.contents},
+        tables=(*one.tables, *two.tables),
     )

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 
 from credalearn._formats import listed, percent, shown
 from credalearn.app.facts import Kind
-from credalearn.app.sources import ItemTable
+from credalearn.app.sources import Source
 from credalearn.errors import CredalError
 
 Conflicts = Literal["refuse", "newest", "add"]
@@ -41,7 +41,8 @@ class Origin:
     item: str | None = None  # column or field that names the item
     notes: tuple[str, ...] = ()  # what else people should know
     contents: Mapping[str, int] = field(default_factory=dict, repr=False)  # digest by item
-    tables: tuple[ItemTable, ...] = field(default=(), repr=False)  # one per file
+    # Of each file; the rows are ``item``, all different, and ``row``, where it is first.
+    tables: tuple[tuple[Source, pl.DataFrame], ...] = field(default=(), repr=False)
     splits: Mapping[str, str] = field(default_factory=dict, repr=False)  # official ones, by item
 
 
@@ -80,7 +81,8 @@ class Annotations:
     table: pl.DataFrame = field(repr=False)
     source: Origin
     annotators: tuple[str, ...] = field(init=False)
-    _codes: Mapping[str, NDArray[np.int64]] = field(init=False, repr=False)
+    # Which item, annotator or label each row names, from 0; −1 for none.
+    codes: Mapping[str, NDArray[np.int64]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         wanted = _COLUMNS.get(self.kind, ("item", *self.classes))
@@ -96,7 +98,7 @@ class Annotations:
         )
         names = {"item": self.items, "annotator": self.annotators, "label": self.classes}
         codes = {column: self._code(column, names[column]) for column in names if column in wanted}
-        object.__setattr__(self, "_codes", codes)
+        object.__setattr__(self, "codes", codes)
         self._check_numbers()
 
     @property
@@ -104,10 +106,6 @@ class Annotations:
         """The kind, or "statements" for votes with percentages next to them."""
         stated = self.kind == "votes" and "top_percent" in self.table.columns
         return "statements" if stated else self.kind
-
-    def codes(self, column: str) -> NDArray[np.int64]:
-        """Which item, annotator or label each row names, from 0; −1 for none."""
-        return self._codes[column]
 
     def counts(self) -> NDArray[np.float64]:
         """Votes of each item by class with their weights, (N, K); an unsure vote adds nothing.
@@ -119,24 +117,21 @@ class Annotations:
 
     def sparse_counts(self, *, weighted: bool = True) -> csr_array:
         """As :meth:`counts`, without the zeros; not weighted, every vote counts once."""
-        shape, item = (len(self.items), len(self.classes)), self.codes("item")
+        shape, item = (len(self.items), len(self.classes)), self.codes["item"]
         if self.kind in ("counts", "probabilities"):
             given = csr_array(self.table.select(self.classes).to_numpy())
             place = np.zeros(shape[0], np.int64)
             place[item] = np.arange(1, len(item) + 1)  # 0: an item without a row
             empty = csr_array((1, shape[1]))
             return vstack([empty, given], format="csr")[place]
-        label = self.codes("label")
+        label = self.codes["label"]
         said = label >= 0
         values = self.table["weight" if self.kind == "votes" else "at_least"].to_numpy()
         values = values[said] if weighted else np.ones(int(said.sum()))
         return coo_array((values, (item[said], label[said])), shape=shape).tocsr()
 
     def statements(self, items: Sequence[str] | None = None) -> tuple[list[Any], NDArray[np.int64]]:
-        """The columns of statements as ``from_statements`` takes them, and whose items they are.
-
-        Of the given items, or of all; where an item has no statement, everything is open.
-        """
+        """The columns of statements as ``from_statements`` takes them, and whose items they are."""
         asked = pl.DataFrame({"item": self.items if items is None else items})
         table = asked.with_row_index("place").join(self.table, on="item", how="left")
         names, percents = table.select("label", "second"), table.select("^.*_percent$").fill_null(0)
@@ -218,7 +213,7 @@ def check_unweighted(annotations: Annotations, rule: str, *, instead: str = "") 
     if annotations.kind != "votes":
         return
     weights = annotations.table["weight"].to_numpy()
-    weighted = (weights != 1) & (annotations.codes("label") >= 0)
+    weighted = (weights != 1) & (annotations.codes["label"] >= 0)
     if weighted.any():
         row = int(weighted.argmax())
         raise CredalError(

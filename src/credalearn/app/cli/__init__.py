@@ -18,22 +18,15 @@ for _name, _function in COMMANDS.items():
     app.command(_name, help=_function.__doc__, cls=LazyCommand)(lambda: None)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"credalearn {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    if version:
+        print(f"credalearn {__version__}")
+        raise typer.Exit
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import inspect
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -29,8 +30,7 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
     """A function for Typer that prints what ``function`` returns: text, or facts with ``--json``.
 
     A parameter whose type is a dataclass, or names one, becomes one command option per field; two
-    dataclasses may share an option, which then has one value. Ranges and choices are checked by the
-    dataclass alone, so that the command and Python give the same error.
+    dataclasses may share an option. The dataclass alone checks ranges and choices.
     """
     hints = get_type_hints(function, include_extras=True)
     for name, kind in hints.items():
@@ -54,13 +54,13 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
     @wraps(function)
     def run(*, json: bool, quiet: bool, **given: Any) -> None:
         chosen = {name: given.pop(name) for name in stated}
-        for name, kind in given_options.items():
-            options = {each.name: each.default for each in fields(kind) if each.name in chosen}
-            said = {key: chosen[key] for key in options if chosen[key] not in (None, [])}
-            options |= {key: tuple(x) if isinstance(x, list) else x for key, x in said.items()}
-            given[name] = kind(**options)
         facts: dict[str, Any] = {}
-        with one_line_when_stopped():
+        with one_line_when_stopped(), _naming_options(stated):
+            for name, kind in given_options.items():
+                options = {each.name: each.default for each in fields(kind) if each.name in chosen}
+                said = {key: chosen[key] for key in options if chosen[key] not in (None, [])}
+                options |= {key: tuple(x) if isinstance(x, list) else x for key, x in said.items()}
+                given[name] = kind(**options)
             for part in function(**given) or ():
                 if isinstance(part, dict):
                     facts |= part
@@ -82,6 +82,19 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+@contextmanager
+def _naming_options(names: Iterable[str]) -> Iterator[None]:
+    """Let errors name options as the command does: --random-state for random_state=0."""
+    keyword = re.compile(rf"^({'|'.join(names)})(?= must )|(?<![-\w])({'|'.join(names)})=")
+    try:
+        yield
+    except CredalError as error:
+        spelled = keyword.sub(
+            lambda x: f"--{(x[1] or x[2]).replace('_', '-')}{' ' * bool(x[2])}", str(error)
+        )
+        raise CredalError(spelled) from error
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:

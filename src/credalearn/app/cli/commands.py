@@ -145,7 +145,7 @@ def train(
                 f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
                 f"{many(int(scores['judged_items']), 'item')}"
             )
-    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
+    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
     yield {"run": output, **asdict(facts), "test_scores": scores}
@@ -157,12 +157,12 @@ def _advice(run: "Run") -> Iterator[str]:
 
     facts = run.facts
     yield from filter(None, [facts.leak_warning])
-    learns_sets = facts.options.method == "auto" or METHODS[facts.options.method].learns_sets
+    learns_sets = facts.options["method"] == "auto" or METHODS[facts.options["method"]].learns_sets
     if facts.label_diameter > _MUCH_OPEN and learns_sets:
         fix = "collect more votes per item"
-        if run.answers == "bounds" or run.facts.annotations.stated:
+        if facts.annotations.kind == "bounds" or facts.annotations.stated:
             fix = "state larger bounds"
-        elif facts.options.labels != "relax-ties":
+        elif facts.options["labels"] != "relax-ties":
             fix = f"pass --labels relax-ties, or {fix}"
         size = f"mean diameter {facts.label_diameter:.2f} of 1"
         yield f"The labels are wide ({size}), so there is little to learn. To fix: {fix}."

@@ -23,12 +23,12 @@ from credalearn.app.readers import (
 from credalearn.app.readers._content import HEAD, Content, field_of
 from credalearn.app.readers._tidy import tidy
 from credalearn.app.readers.options import ReaderOptions, RoundOptions
-from credalearn.app.readers.tables import TABLES, TableReader
+from credalearn.app.readers.tables import TABLES, Reader
 from credalearn.app.sources import Source, open_source, texts
 from credalearn.errors import CredalError
 
 # In the order in which they look at a content: formats with fields of their own come first.
-_NESTED = {  # which read the records of JSON
+_NESTED: dict[str, ModuleType] = {  # which read the records of JSON
     "label-studio": label_studio,
     "ground-truth": ground_truth,
     "argilla": argilla,
@@ -37,10 +37,10 @@ _NESTED = {  # which read the records of JSON
     "nested": nested,
     "doccano": doccano,
 }
-READERS: dict[str, ModuleType | TableReader] = {
-    **_NESTED,
-    "mturk": mturk,
-    "label-studio-csv": TableReader(label_studio.recognize_csv, label_studio.read_csv),
+READERS: dict[str, Reader] = {
+    **{name: (each.recognize, each.read) for name, each in _NESTED.items()},
+    "mturk": (mturk.recognize, mturk.read),
+    "label-studio-csv": (label_studio.recognize_csv, label_studio.read_csv),
     **TABLES,
 }
 
@@ -90,13 +90,16 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
         >>> found.items, found.classes, found.counts().tolist()
         (('x', 'y'), ('cat', 'dog'), [[1.0, 1.0], [1.0, 0.0]])
     """
-    asked = ReaderOptions(**options)
-    return _read(_opened(source, asked), asked)
+    if isinstance(source, np.ndarray) and source.ndim == 2:
+        names = [str(number) for number in range(source.shape[1])]
+        rows = pl.Series("item", range(len(source))).cast(pl.String)
+        source = pl.from_numpy(source, schema=names).insert_column(0, rows)
+    return _read(source, ReaderOptions(**options))
 
 
 def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Annotations:
     """Annotations of a first round and of those after it, as one."""
-    found = _read(_opened(source, options), options)
+    found = _read(source, options)
     for path in options.merge:
         again = read_later(path, found, options, item=options.merge_item)
         found = found.merge(again, conflicts=options.merge_conflicts)
@@ -111,7 +114,7 @@ def read_later(
     item: str | None = None,
 ) -> Annotations:
     """Annotations of a later round, as they continue the first."""
-    opened = _opened(source, options)
+    opened = open_source(source, encoding=options.encoding, delimiter=options.delimiter)
     kept: dict[str, Any] = {
         role: None if (name := getattr(options, role)) is None or not _has(opened, name) else name
         for role in ("item", "annotator", "label", "weight", "question")
@@ -129,31 +132,22 @@ def read_later(
         return _read(opened, replace(later, format=None))
 
 
-def _opened(source: Any, options: ReaderOptions) -> Source:
-    if isinstance(source, Source):
-        return source
-    if isinstance(source, np.ndarray) and source.ndim == 2:
-        names = [str(number) for number in range(source.shape[1])]
-        rows = pl.Series("item", range(len(source))).cast(pl.String)
-        source = pl.from_numpy(source, schema=names).insert_column(0, rows)
-    return open_source(source, encoding=options.encoding, delimiter=options.delimiter)
-
-
-def _read(source: Source, options: ReaderOptions) -> Annotations:
+def _read(data: Any, options: ReaderOptions) -> Annotations:
     """By the reader asked for, or the first that recognizes the content."""
+    source = open_source(data, encoding=options.encoding, delimiter=options.delimiter)
     try:
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)
         content = Content(source, options, head, source.columns, source.records)
         name: str | None = options.format
         likely = [each for each in READERS if content.records or each not in _NESTED]
-        found = (each for each in likely if READERS[each].recognize(content))
+        found = (each for each in likely if READERS[each][0](content))
         name = name or next(found, "long")
         if name in _NESTED:
             if not content.records:
                 source.refuse(f"{name} is JSON, and this is a table", fix="pass another --format")
             content.check_field("item")
-        return tidy(READERS[name].read(content), name, options)
+        return tidy(READERS[name][1](content), name, options)
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can escape
         raise CredalError(
             f"{source.path}: {shown(error.object)} is not valid Unicode text. To fix: export the "

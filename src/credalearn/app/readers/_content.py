@@ -201,11 +201,7 @@ def _at(value: object, path: str) -> Any:
 
 
 def chosen(answer: Any, question: str | None) -> Iterator[str]:
-    """The classes that a form of Amazon's names: one is a vote, several are none.
-
-    An answer is a text, ``{"label": "cat"}``, ``{"labels": ["cat"]}``, ``{"cat": true, "dog":
-    false}``, or one of these under the name of the question.
-    """
+    """The classes in an answer of a form of Amazon's, perhaps under the name of the question."""
     if isinstance(answer, list):
         for each in answer:
             yield from chosen(each, None)

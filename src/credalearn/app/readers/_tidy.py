@@ -17,9 +17,11 @@ from credalearn.app.annotations.class_map import map_classes, parse_map
 from credalearn.app.annotations.table import STATED, Annotations, Origin
 from credalearn.app.readers._content import Raw
 from credalearn.app.readers.options import ReaderOptions
-from credalearn.app.sources import ItemTable, numbers, texts
+from credalearn.app.sources import numbers, texts
 
 _Codes = NDArray[np.int64]
+# Items, classes, the table, what was left out by reason, and notes.
+_Tidy = tuple[tuple[str, ...], tuple[str, ...], pl.DataFrame, dict[str, int], tuple[str, ...]]
 _ROUNDED = 0.02  # how far rounding to two digits takes a sum of probabilities from 1
 _NO_LABEL = ("", "nan", "NaN", "<NA>")  # what software writes for "nothing", and no person does
 # Zero-width space, word joiner, byte order mark, soft hyphen. Joiners that change letters stay.
@@ -46,16 +48,28 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     row = pl.col("row").cast(pl.Int64) if own else pl.int_range(pl.len()).alias("row")
     rows = raw.frame.select(items, row).drop_nulls()
     contents = _item_contents(raw, rows)  # first: votes on different items are no conflict
-    make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
     groups = parse_map(options.map) if options.map else {}
     if groups and "top_percent" in raw.frame.columns:
         fix = "rename classes in the file, or read votes with --format long --label top"
         raw.source.refuse("--map cannot change statements", fix=fix)
-    found = make(raw, name, replace(options, classes=tuple(groups)) if groups else options)
+    make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
+    if groups:
+        options, asked = replace(options, classes=tuple(groups)), options.classes
+    names, classes, table, left_out, notes = make(raw, options)
     first = rows.unique("item", keep="first", maintain_order=True)
-    tables = (ItemTable(raw.source, first),)
-    found = replace(found, source=replace(found.source, contents=contents, tables=tables))
-    return map_classes(found, groups, options.classes) if groups else found
+    source = Origin(
+        raw.source.path,
+        name,
+        f"{raw.words} ({raw.source.words})",
+        len(raw.frame) + sum(raw.left_out.values()),
+        {why: count for why, count in left_out.items() if count},
+        item=raw.item,
+        notes=notes,
+        contents=contents,
+        tables=((raw.source, first),),
+    )
+    annotations = Annotations(raw.kind, names, classes, table, source)
+    return map_classes(annotations, groups, asked) if groups else annotations
 
 
 def clean_label(label: str) -> str:
@@ -64,7 +78,7 @@ def clean_label(label: str) -> str:
     return text.split(".")[0] if _WHOLE.fullmatch(text) else text
 
 
-def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
+def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     frame = raw.frame
     items, item_names = _coded(frame["item"])
     people, person_names = _coded(frame["annotator"])
@@ -114,8 +128,7 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
-    origin = _origin(raw, name, left_out, notes)
-    return Annotations("votes", tuple(item_names.to_list()), classes, table, origin)
+    return (tuple(item_names.to_list()), classes, table, left_out, notes)
 
 
 def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.DataFrame:
@@ -141,10 +154,7 @@ def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.Da
 
 
 def _coded(column: pl.Series, missing: Collection[str] | None = None) -> tuple[_Codes, pl.Series]:
-    """Which name each row has, from 0 in the order of appearance and −1 for none; the names.
-
-    Names of labels are cleaned as such; which of them are no label, ``missing`` says.
-    """
+    """Which name each row has, −1 for none; the names, as labels if ``missing`` is given."""
     given = column.drop_nulls().unique(maintain_order=True)
     if missing is not None:
         labels = [clean_label(each) for each in given]
@@ -227,7 +237,7 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
     return tuple(sorted(seen, key=lambda name: (value[name] is None, value[name] or 0.0, name)))
 
 
-def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
+def _shares(raw: Raw, options: ReaderOptions) -> _Tidy:
     """Counts or probabilities: one row per item, one column per class."""
     given = [column for column in raw.frame.columns if column not in ("item", "row")]
     classes = list(options.classes or given)
@@ -258,11 +268,10 @@ def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     left_out = {**raw.left_out, "repeated": len(table) - len(kept)}
     if not kept.select(classes).sum().sum_horizontal().sum():
         raw.source.refuse("no row contains a vote", fix="export the annotations again")
-    origin = _origin(raw, name, left_out, raw.notes)
-    return Annotations(raw.kind, tuple(names.to_list()), tuple(classes), kept, origin)
+    return (tuple(names.to_list()), tuple(classes), kept, left_out, raw.notes)
 
 
-def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
+def _bounds(raw: Raw, options: ReaderOptions) -> _Tidy:
     """Statements "at least so much of this class"."""
     if not len(raw.frame):
         raw.source.refuse("no row contains a bound", fix="export the annotations again")
@@ -278,8 +287,7 @@ def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     table = pl.DataFrame({**names, "at_least": bounds})
     kept = _different(raw, table, ["item", "label"])
     left_out = {**raw.left_out, "repeated": len(table) - len(kept)}
-    origin = _origin(raw, name, left_out, raw.notes)
-    return Annotations("bounds", tuple(item_names.to_list()), classes, kept, origin)
+    return (tuple(item_names.to_list()), classes, kept, left_out, raw.notes)
 
 
 def _different(raw: Raw, table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
@@ -309,12 +317,6 @@ def _numbers(raw: Raw, *names: str, blank: float | None = None) -> NDArray[np.fl
         rule = f"{shown(names[column])} must be a number; got {shown(value)}"
         raw.refuse(row, rule, "write it in digits, or delete the row")
     return found.to_numpy().reshape(len(names), -1).T
-
-
-def _origin(raw: Raw, name: str, left_out: dict[str, int], notes: tuple[str, ...]) -> Origin:
-    counted = {why: count for why, count in left_out.items() if count}
-    words, rows = f"{raw.words} ({raw.source.words})", len(raw.frame) + sum(raw.left_out.values())
-    return Origin(raw.source.path, name, words, rows, counted, item=raw.item, notes=notes)
 
 
 def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:

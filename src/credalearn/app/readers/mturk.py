@@ -15,6 +15,7 @@ from credalearn.app.readers._content import Content, Raw, chosen
 
 _TASK_ANSWERS = "Answer.taskAnswers"
 _SEVERAL = "\0several"
+_CHECKED = ".on"  # of a check box without a value: Answer.cat.on
 
 
 def recognize(content: Content) -> bool:
@@ -71,7 +72,8 @@ def _label(content: Content) -> tuple[str, list[str]]:
     for name in _answers(content):
         cells = set(content.head[name].drop_nulls().str.strip_chars().str.to_lowercase()) - {""}
         ticks = name.count(".") >= 2 and cells and cells <= {"true", "false"}
-        groups.setdefault(name.rsplit(".", 1)[0] if ticks else name, []).append(name)
+        asked = name.removesuffix(_CHECKED).rsplit(".", 1)[0]
+        groups.setdefault(asked if ticks else name, []).append(name)
     wanted = f"Answer.{options.question}"
     question = wanted if wanted in groups else None
     if question is None and options.question is not None and list(groups) == [_TASK_ANSWERS]:
@@ -83,7 +85,7 @@ def _label(content: Content) -> tuple[str, list[str]]:
 def _ticked(question: str, choices: list[str]) -> pl.Expr:
     """The name of the one column that is true."""
     true = [pl.col(each).str.strip_chars().str.to_lowercase() == "true" for each in choices]
-    names = [each.removeprefix(f"{question}.") for each in choices]
+    names = [each.removeprefix(f"{question}.").removesuffix(_CHECKED) for each in choices]
     label = pl.coalesce(
         pl.when(column).then(pl.lit(name)) for column, name in zip(true, names, strict=True)
     )

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Literal
 
 import polars as pl
 
@@ -25,11 +25,10 @@ _PROBABILITIES = ("p", "prob", "probability", "share", "soft")
 _STATED_TOO = ("second", "second_percent", "impossible")
 
 
-class TableReader(NamedTuple):
-    """The reader of one kind of table."""
-
-    recognize: Callable[[Content], bool]
-    read: Callable[[Content], Raw]
+Reader = tuple[Callable[[Content], bool], Callable[[Content], Raw]]  # recognize, read
+_Shape = Literal["wide", "counts", "probabilities", "ambiguous"]
+# Of a table with one row per item: its column, the others, and what these are.
+_Layout = tuple[str, tuple[str, ...], _Shape]
 
 
 def _is_long(content: Content) -> bool:
@@ -98,63 +97,60 @@ def _read_statements(content: Content) -> Raw:
 
 def _is_wide(content: Content) -> bool:
     """Columns named like annotators, or cells that are labels."""
-    found = _find_layout(content)
-    if found is not None and found.shape == "ambiguous":
+    found = _shape(content)
+    if found == "ambiguous":
         content.source.refuse(
-            "the columns could be annotators with numbers for labels, or counts by class",
-            fix="pass --format wide or --format counts",
+            "the columns could be annotators with their labels, or counts by class",
+            fix="pass --format wide, or --format counts and each class with --classes",
         )
-    return found is not None and found.shape == "wide"
+    return found == "wide"
 
 
 def _read_wide(content: Content) -> Raw:
     """One vote per filled cell."""
-    found = _need_layout(content)
-    frame = content.text(**{"\0item": found.item}, **{name: name for name in found.others})
+    item, people, _ = _need_layout(content)
+    frame = content.text(**{"\0item": item}, **{name: name for name in people})
     # By rows, as a person reads: the votes of the first item first.
     long = (
         frame.with_row_index("row")
-        .unpivot(found.others, index=["\0item", "row"])
+        .unpivot(people, index=["\0item", "row"])
         .sort("row", maintain_order=True)
         .rename({"\0item": "item", "variable": "annotator", "value": "label"})
     )
-    words = f"one row per item {found.item!r}, one column per annotator: {listed(found.others, 6)}"
-    return Raw("votes", long, content.source, words, item=found.item, empty="empty cells")
+    words = f"one row per item {item!r}, one column per annotator: {listed(people, 6)}"
+    return Raw("votes", long, content.source, words, item=item, empty="empty cells")
 
 
-def _shares(kind: Literal["counts", "probabilities"]) -> TableReader:
+def _read_shares(kind: Literal["counts", "probabilities"], content: Content) -> Raw:
     """One row per item, one column per class; these columns lose a prefix that all share."""
-
-    def recognize(content: Content) -> bool:
-        found = _find_layout(content)
-        return found is not None and found.shape == kind
-
-    def read(content: Content) -> Raw:
-        found = _need_layout(content)
-        classes = without_prefix(found.others)
-        if "item" in classes:
-            content.source.refuse(
-                "no class can be called 'item'", fix="name the item's column with --item"
-            )
-        frame = content.text(item=found.item, **dict(zip(classes, found.others, strict=True)))
-        words = f"one row per item {found.item!r}, one column per class with its {kind}"
-        return Raw(kind, frame, content.source, words, item=found.item)
-
-    return TableReader(recognize, read)
+    item, columns, _ = _need_layout(content)
+    named = set(columns) == set(content.options.classes or ())
+    classes = columns if named else without_prefix(columns)
+    if "item" in classes:
+        content.source.refuse(
+            "no class can be called 'item'", fix="name the item's column with --item"
+        )
+    frame = content.text(item=item, **dict(zip(classes, columns, strict=True)))
+    words = f"one row per item {item!r}, one column per class with its {kind}"
+    return Raw(kind, frame, content.source, words, item=item)
 
 
-TABLES = {
-    "statements": TableReader(
-        lambda content: find(content.columns, TOP_PERCENT) is not None, _read_statements
+TABLES: dict[str, Reader] = {
+    "statements": (
+        lambda content: find(content.columns, TOP_PERCENT) is not None,
+        _read_statements,
     ),
-    "bounds": TableReader(
+    "bounds": (
         lambda content: _is_long(content) and find(content.columns, AT_LEAST) is not None,
         _read_bounds,
     ),
-    "long": TableReader(_is_long, _read_long),
-    "counts": _shares("counts"),
-    "probabilities": _shares("probabilities"),
-    "wide": TableReader(_is_wide, _read_wide),
+    "long": (_is_long, _read_long),
+    "counts": (lambda content: _shape(content) == "counts", partial(_read_shares, "counts")),
+    "probabilities": (
+        lambda content: _shape(content) == "probabilities",
+        partial(_read_shares, "probabilities"),
+    ),
+    "wide": (_is_wide, _read_wide),
 }
 
 
@@ -166,13 +162,9 @@ def without_prefix(names: Sequence[str]) -> list[str]:
     return [name.removeprefix(prefix) for name in names] if same else list(names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Of a table with one row per item: its column, the others, and what these are."""
-
-    item: str
-    others: tuple[str, ...]
-    shape: Literal["wide", "counts", "probabilities", "ambiguous"]
+def _shape(content: Content) -> _Shape | None:
+    found = _find_layout(content)
+    return None if found is None else found[2]
 
 
 def _find_layout(content: Content) -> _Layout | None:
@@ -191,9 +183,11 @@ def _find_layout(content: Content) -> _Layout | None:
     others = tuple(name for name in content.columns if name != item and folded(name) not in _BESIDE)
     people = tuple(name for name in others if _begins(name, _PEOPLE))
     if len(people) >= 2:
-        return _Layout(item, people, "wide")
-    shape = _shape(content.head, others)
-    return None if shape is None else _Layout(item, others, shape)
+        return item, people, "wide"
+    classes = content.options.classes or ()
+    others = classes if len(classes) > 1 and set(classes) <= set(others) else others
+    shape = _shape_of(content.head, others)
+    return None if shape is None else (item, others, shape)
 
 
 def _need_layout(content: Content) -> _Layout:
@@ -207,9 +201,7 @@ def _need_layout(content: Content) -> _Layout:
     return found
 
 
-def _shape(
-    head: pl.DataFrame, others: tuple[str, ...]
-) -> Literal["wide", "counts", "probabilities", "ambiguous"] | None:
+def _shape_of(head: pl.DataFrame, others: tuple[str, ...]) -> _Shape | None:
     if len(others) < 2 or not head.height:
         return None
     if find(others, (*ANNOTATOR, *LABEL)):
@@ -223,6 +215,13 @@ def _shape(
         if all(_begins(name, _PROBABILITIES) for name in others) or (found != found.round()).any():
             return "probabilities"
     if len(found) < 0.9 * len(filled) or not len(filled):
+        # One column of words next to columns of numbers is a group or a site, and no annotator.
+        known, some = (
+            x.to_numpy().reshape(len(others), -1).any(1)
+            for x in (numbers(cells).is_not_null(), cells.fill_null("") != "")
+        )
+        if known.any() and (some & ~known).any():
+            return "ambiguous"
         return "wide" if filled.n_unique() <= max(20, len(filled) / 4) else None
     if (found < 0).any():  # no count is negative
         return "wide"

@@ -1,7 +1,7 @@
 """What keeps a certified error from being mistaken for a useful model. Imports no torch."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -15,21 +15,6 @@ _MOST_CLASSES = 6  # whose recall a line names
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRecall:
-    """What is found of one class among the kept test items."""
-
-    name: str  # the class
-    items: int  # kept test items that are truly of this class
-    found: int  # how many of those are called so
-    predicted: bool  # whether a kept item of calibration or test is called so
-
-    @property
-    def recall(self) -> float | None:
-        """Share found; None where no kept test item is of this class."""
-        return self.found / self.items if self.items else None
-
-
-@dataclass(frozen=True, slots=True)
 class Baseline:
     """The most frequent class as a rival, and what the kept items leave out."""
 
@@ -37,17 +22,18 @@ class Baseline:
     accuracy: float | None  # its accuracy on the test items with a truth; None without any
     accuracy_kept: float | None  # and on the kept ones
     certified: bool  # whether answering it everywhere would have been certified, too
-    recalls: tuple[ClassRecall, ...]  # by class
+    # Of each class: its kept test items, those called so, their share, and if any item is.
+    recalls: tuple[dict[str, Any], ...]
     truth: str  # what is taken for the true class, in words
 
     @property
     def cautions(self) -> list[str]:
         """Why the verdict is amber, not green; empty where it is green."""
-        silent = [each for each in self.recalls if not each.predicted]
+        silent = [each for each in self.recalls if not each["predicted"]]
         cautions = []
         if silent:
-            missed = sum(each.items for each in silent)
-            names = listed([each.name for each in silent], 3)
+            missed = sum(each["items"] for each in silent)
+            names = listed([each["name"] for each in silent], 3)
             cautions.append(
                 f"never predicted: {names}"
                 + (f", missing {many(missed, 'kept test item')}" if missed else "")
@@ -62,7 +48,7 @@ class Baseline:
     def lines(self) -> list[str]:
         """The recalls in one line; then why the verdict is amber, if it is."""
         shares = [
-            f"{each.name} {percent(each.recall)} of {each.items:,}"
+            f"{each['name']} {percent(each['recall'])} of {each['items']:,}"
             for each in self.recalls[:_MOST_CLASSES]
         ]
         lines = [f"Recall among the kept test items: {enumerated(shares)}."] if shares else []
@@ -77,24 +63,21 @@ def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:
     learned = run.items.filter(pl.col("truth").is_not_null(), pl.col("split") != "test")["truth"]
     if known.is_empty() or learned.is_empty():
         return None
-    counts = learned.value_counts(sort=True)
-    name = min(counts.filter(pl.col("count") == counts["count"].max())["truth"])
+    times = learned.value_counts(sort=True)
+    name = min(times.filter(pl.col("count") == times["count"].max())["truth"])
     kept = guarantee.keeps(known["score"].to_numpy(), known["label"].to_list())
     known = known.with_columns(kept=kept, right=pl.col("truth") == name)
     calibration, test = (known.filter(split=each) for each in ("calibration", "test"))
     held = test.filter("kept")
     called = set(known.filter("kept")["label"])
     occurring = set(known["truth"])
-    recalls = [
-        ClassRecall(
-            each,
-            items=int((held["truth"] == each).sum()),
-            found=int(((held["truth"] == each) & (held["label"] == each)).sum()),
-            predicted=each in called,
-        )
-        for each in run.classes
-        if each in occurring
-    ]
+    recalls = []
+    for each in (name for name in run.classes if name in occurring):
+        own = held.filter(truth=each)["label"]
+        found = int((own == each).sum())
+        recall = found / len(own) if len(own) else None
+        counts = {"items": len(own), "found": found, "recall": recall}
+        recalls.append({"name": each, **counts, "predicted": each in called})
     judged = (each["right"].to_numpy() for each in (test, held))
     shares = [float(right.mean()) if len(right) else None for right in judged]
     return Baseline(

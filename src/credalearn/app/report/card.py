@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from credalearn.app.facts import RunFacts, TrainingFacts
+from credalearn.app.facts import RunFacts
 from credalearn.app.report.baseline import baseline
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.render import environment
@@ -34,7 +34,7 @@ def write_card(run: Run, path: Path, outputs: Mapping[str, tuple[str, str]]) -> 
 
 def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
     """The model card of a run, Markdown."""
-    sources: list[tuple[str, RunFacts | TrainingFacts]] = [("Data", run.facts)]
+    sources: list[tuple[str, RunFacts]] = [("Data", run.facts)]
     if run.facts.recalibrated_from:
         sources = [("Training data", run.training), ("Calibration data", run.facts)]
     judged = run.predictions.filter(split="test")["truth"].is_not_null().any()

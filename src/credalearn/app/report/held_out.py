@@ -62,7 +62,7 @@ class HeldOut:
             truth=np.array(truth, dtype=np.int64),
             scores={name: table[SCORES[name]].to_numpy() for name in [first, *others]},
             votes=matrix(table, "n", classes),
-            heads=_heads(table, classes, run.facts.options.method),
+            heads=_heads(table, classes, run.facts.options["method"]),
             against=run.truth,
         )
 

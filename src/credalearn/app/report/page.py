@@ -65,28 +65,6 @@ class Confusion:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ClassBar:
-    """One class of an item: the probability by each head, and the bounds of the widened set."""
-
-    name: str
-    probabilities: tuple[float, ...]
-    widened: tuple[float, float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class GalleryItem:
-    """An item of the gallery."""
-
-    name: str  # its name, shortened where it is long
-    label: str  # the predicted class
-    truth: str  # the true class, or what it lacks to have one
-    votes: tuple[tuple[str, float], ...]  # votes by class, most first
-    bars: tuple[ClassBar, ...]  # the likeliest classes, most probable first
-    image: str | None  # thumbnail as a data URI, if there is one
-    text: str  # its text, or the start of it; empty without
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedRun:
     """One run and its test items."""
@@ -171,7 +149,7 @@ class Page:
     confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
     risk: "LabelRisk"  # the risk that the labels leave open
     widened: "WidenedSets | None"  # predicted sets widened to contain what people say, if they were
-    gallery: tuple[GalleryItem, ...] | None  # the least certain test items; None to show none
+    gallery: list[dict[str, Any]] | None  # the least certain test items; None to show none
     comparison: Comparison | None  # this run and others; None without others
 
     @property
@@ -275,7 +253,7 @@ def _gallery(
     folder: Path | None,
     bounds: tuple[np.ndarray, np.ndarray] | None,
     texts: Mapping[str, str],
-) -> tuple[GalleryItem, ...]:
+) -> list[dict[str, Any]]:
     """The least certain deferred items, or of all items where nothing is decided."""
     order = np.argsort(-held_out.score, kind="stable")
     if kept is not None:
@@ -292,21 +270,21 @@ def _gallery(
         shown = shown[np.argsort(-probs[shown], kind="stable")]
         voted = [k for k in np.argsort(-votes, kind="stable") if votes[k]]
         bars = [
-            ClassBar(
-                name=classes[k],
-                probabilities=tuple(float(head[row, k]) for head in held_out.heads.values()),
-                widened=bounds and (float(bounds[0][row, k]), float(bounds[1][row, k])),
-            )
+            {
+                "name": classes[k],
+                "probabilities": [float(head[row, k]) for head in held_out.heads.values()],
+                "widened": bounds and (float(bounds[0][row, k]), float(bounds[1][row, k])),
+            }
             for k in shown
         ]
-        item = GalleryItem(
-            name=name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…",
-            label=classes[int(held_out.label[row])],
-            truth=without_truth(held_out) if truth == NO_TRUTH else classes[truth],
-            votes=tuple((classes[k], float(votes[k])) for k in voted),
-            bars=tuple(bars),
-            image=images.get(name),
-            text=texts.get(name, ""),
-        )
+        item = {
+            "name": name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…",
+            "label": classes[int(held_out.label[row])],
+            "truth": without_truth(held_out) if truth == NO_TRUTH else classes[truth],
+            "votes": [(classes[k], float(votes[k])) for k in voted],
+            "bars": bars,
+            "image": images.get(name),
+            "text": texts.get(name, ""),
+        }
         found.append(item)
-    return tuple(found)
+    return found

@@ -117,17 +117,8 @@ def outcomes(held_out: HeldOut, thresholds: np.ndarray, values: np.ndarray) -> t
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassRows:
-    """The rows of the table of deferred items: true classes, and items without a truth."""
-
-    names: tuple[str, ...]  # name of each row, R
-    totals: tuple[int, ...]  # test items of each row, R
-    deferred: np.ndarray  # deferred items by threshold, shape (T, R)
-
-
-def class_rows(held_out: HeldOut, thresholds: np.ndarray) -> ClassRows:
-    """Deferred items by true class; where there are many classes, small ones share a row."""
+def class_rows(held_out: HeldOut, thresholds: np.ndarray) -> list[tuple[str, int, list[int]]]:
+    """Each true class, its test items, and how many each threshold defers; small ones share."""
     truth, score = held_out.truth, held_out.score
     sizes = np.bincount(truth[truth != NO_TRUTH], minlength=len(held_out.classes))
     most = _MOST_ROWS + (len(sizes) == _MOST_ROWS + 1)  # a single class needs no shared row
@@ -137,9 +128,10 @@ def class_rows(held_out: HeldOut, thresholds: np.ndarray) -> ClassRows:
         members.append(("other classes", held_out.judged & ~np.isin(truth, largest)))
     if not held_out.judged.all():
         members.append((without_truth(held_out), ~held_out.judged))
-    names, masks = zip(*members, strict=True)
-    counts = [mask.sum() - _count(score[mask], thresholds) for mask in masks]
-    return ClassRows(names, tuple(int(mask.sum()) for mask in masks), np.stack(counts, axis=1))
+    return [
+        (name, int(mask.sum()), (mask.sum() - _count(score[mask], thresholds)).tolist())
+        for name, mask in members
+    ]
 
 
 def without_truth(held_out: HeldOut) -> str:
@@ -158,7 +150,8 @@ class Slider:
 
     curves: tuple[Curve, ...]  # one curve per score; items are deferred by the first
     start: int  # where the slider stands first
-    rows: ClassRows  # deferred items by true class at each threshold of the first curve
+    # By true class: its name, its test items, those deferred at each threshold of the first curve.
+    rows: list[tuple[str, int, list[int]]]
     decided: bool  # whether the start is the threshold of a guarantee
 
     @classmethod
@@ -179,18 +172,14 @@ class Slider:
         """Where the slider stands first."""
         return self.curves[0].outcomes[self.start]
 
-    def class_readings(self, place: int) -> list[dict[str, str | float]]:
+    def class_readings(self, place: int) -> list[dict[str, Any]]:
         """Deferred items by true class at a position."""
-        counts = zip(self.rows.deferred[place].tolist(), self.rows.totals, strict=True)
-        shares = [(count, count / total if total else None) for count, total in counts]
-        return [
-            {
-                "deferred": number(count),
-                "share": percent(share),
-                "width": round(100 * (share or 0), 1),
-            }
-            for count, share in shares
-        ]
+        found = []
+        for _, total, deferred in self.rows:
+            share = deferred[place] / total if total else None
+            reading = {"deferred": number(deferred[place]), "share": percent(share)}
+            found.append({**reading, "width": round(100 * (share or 0), 1)})
+        return found
 
     def script_data(self) -> dict[str, Any]:
         """The curves and every reading, for the page's script."""

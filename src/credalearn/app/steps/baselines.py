@@ -1,7 +1,7 @@
 """The model next to simple rivals, and columns that alone nearly determine the class."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from credalearn._targets import truth_of
 from credalearn._temperature import log_probs
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.dataset import Dataset
-from credalearn.app.facts import ComparisonFacts, ComparisonRow
+from credalearn.app.facts import ComparisonFacts
 from credalearn.app.features import Features
 from credalearn.classifier import CredalClassifier
 from credalearn.metrics import accuracy, accuracy_rejection, ece
@@ -64,22 +64,22 @@ def compare(
         items=int(known.sum()),
         most_frequent=data.annotations.classes[int(shares.argmax())],
         truth=source,
-        rows=tuple(_row(name, probs[known], truth[known]) for name, probs in models.items()),
+        models={name: _quality(probs[known], truth[known]) for name, probs in models.items()},
     )
 
 
-def _row(name: str, probs: Tensor, y: Tensor) -> ComparisonRow:
+def _quality(probs: Tensor, y: Tensor) -> dict[str, float]:
     probs = probs.double()
     curve = accuracy_rejection(probs, y, 1 - probs.amax(1))
     kept = max(1, round((1 - _DEFERRED) * len(y)))
     likelihood = log_probs(probs).gather(1, y[:, None]).mean()
-    return ComparisonRow(
-        name=name,
-        accuracy=round(float(accuracy(probs, y)), 4),
-        log_likelihood=round(float(likelihood), 4),
-        ece=round(float(ece(probs, y)), 4),
-        accuracy_kept=round(float(curve[kept - 1]), 4),
-    )
+    found: dict[str, Any] = {
+        "accuracy": accuracy(probs, y),
+        "log_likelihood": likelihood,
+        "ece": ece(probs, y),
+        "accuracy_kept": curve[kept - 1],
+    }
+    return {name: round(float(value), 4) for name, value in found.items()}
 
 
 def find_leaks(X: Features, truth: np.ndarray, names: Sequence[str]) -> dict[str, float]:

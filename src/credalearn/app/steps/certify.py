@@ -138,12 +138,7 @@ class Certificate:
 
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
-    """Choose a threshold on the run's calibration items, or widen its sets, and store the result.
-
-    A second request on the same items is refused, or with ``again`` spends half of the risk that
-    is left; the confidence of the new promise is 1 minus all risk spent. ``requests.json``,
-    ``guarantee.json`` and ``sets.json`` are each written whole.
-    """
+    """Choose a threshold on the calibration items, or widen the sets, and store the result."""
     check = guarantee = rival = None
     before = run
     if options.target is not None or options.promises:
@@ -217,7 +212,7 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     )
     found = replace(
         _with_others(found, others),
-        group=run.group,
+        group=run.facts.group,
         score=score,
         confidence=None if found.confidence is None else confidence,
         requests=_number_asked(run) + (not known),
@@ -295,7 +290,7 @@ def _by_capacity(run: Run, options: CertifyOptions) -> Guarantee:
         groups=known["groups"],
     )
     found = _with_others(replace(found, threshold=threshold if found.kept else None), others)
-    return replace(found, group=run.group, score=score)
+    return replace(found, group=run.facts.group, score=score)
 
 
 def _with_others(found: Guarantee, others: pl.DataFrame) -> Guarantee:

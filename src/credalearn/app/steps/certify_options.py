@@ -110,12 +110,9 @@ class CertifyOptions:
             parsed = [_parsed(each, "cost", "malignant:benign=5", 2) for each in self.cost]
             costs = tuple((truth, label, value) for (truth, label), value in parsed)
             found.append(Promise(limit=self.target, costs=costs))
-        kinds: dict[Literal["called", "missed"], tuple[str, ...]] = {
-            "called": self.called,
-            "missed": self.missed,
-        }
-        for kind, several in kinds.items():
-            for each in several:
+        kinds: tuple[Literal["called", "missed"], ...] = ("called", "missed")
+        for kind in kinds:
+            for each in getattr(self, kind):
                 (name,), limit = _parsed(each, kind, "malignant=0.05", 1)
                 found.append(Promise(kind=kind, name=name, limit=limit))
         return tuple(found)

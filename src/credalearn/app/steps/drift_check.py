@@ -63,16 +63,16 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) ->
     facts["judged"] = len(wrong)
     if not len(wrong):
         return [f"Accuracy: no new item can be right or wrong, {LACKING[new.truth]}."]
-    facts["accuracy"], *facts["accuracy_interval"] = found = _right(wrong)
+    facts["accuracy"], *facts["accuracy_interval"] = found = _right(wrong, new)
     line = f"Accuracy on {many(len(wrong), 'new item')} with {HAVING[new.truth]}: {_words(found)}"
     if not len(before):
         return [f"{line}."]
     facts["judged_before"] = len(before)
-    facts["accuracy_before"], *facts["accuracy_before_interval"] = found = _right(before)
+    facts["accuracy_before"], *facts["accuracy_before_interval"] = found = _right(before, old)
     line += f"; on {many(len(before), 'test item')} of {old.path}: {_words(found)}."
     if new.truth != old.truth:
         return [line, f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."]
-    if old.group and new.group:
+    if old.facts.group and new.facts.group:
         return [line, _accuracy_by_group(tested, fresh, facts)]
     facts["detectable_accuracy"] = detectable = _detectable(before, len(wrong))
     by_chance = _may_be_chance(before, int(wrong.sum()), len(wrong))
@@ -122,16 +122,19 @@ def _noticed(least: int, number: int) -> float:
     return float(betaincinv(least, number - least + 1, _POWER))
 
 
-def _right(wrong: np.ndarray) -> tuple[float, float, float]:
-    """Share of correct labels, and the ends of its 95 % interval (Clopper and Pearson)."""
+def _right(wrong: np.ndarray, run: Run) -> list[float]:
+    """Share of correct labels; without groups also its 95 % interval (Clopper and Pearson)."""
+    share = 1 - float(wrong.mean())
+    if run.facts.group is not None:  # items of a group are not independent
+        return [share]
     right, number = np.array([(~wrong).sum()]), np.array([len(wrong)])
     low, high = interval(right, number, confidence=1 - _LEVEL, binary=True)
-    return 1 - float(wrong.mean()), float(low[0]), float(high[0])
+    return [share, float(low[0]), float(high[0])]
 
 
-def _words(right: tuple[float, float, float]) -> str:
-    share, low, high = map(percent, right)
-    return f"{share} (95 % interval {low} to {high})"
+def _words(right: list[float]) -> str:
+    share, *ends = map(percent, right)
+    return f"{share} (95 % interval {' to '.join(ends)})" if ends else share
 
 
 def _guarantee(

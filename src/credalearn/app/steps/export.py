@@ -69,13 +69,7 @@ class Exported:
 
 
 def export(run: Run, options: ExportOptions | None = None) -> Exported:
-    """Write the run's model as one ONNX file with its card, and check it under onnxruntime.
-
-    The input is ``features``, float64 (N, D), raw: standardization is part of the model. Missing
-    values, categories and texts are not: then the metadata names the encoded features. Or it is
-    ``images``, float32 (N, 3, S, S) with values from 0 to 255. The outputs are :data:`OUTPUTS`. The
-    metadata has the classes, the features, the method and the guarantee.
-    """
+    """Write the run's model as one ONNX file with its card, and check it under onnxruntime."""
     path = check_output((options or ExportOptions()).onnx, run, suffixes=(".onnx",))
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:

@@ -96,7 +96,7 @@ def import_predictions(
     with staged(output, overwrite=options.overwrite) as partial:
         facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}
         used = recorded_options(TrainOptions(random_state=options.random_state), images=False)
-        facts["options"] = replace(used, method="imported", backbone="")
+        facts["options"] = used | {"method": "imported", "backbone": ""}
         write_run(partial, facts, run_tables(data, GivenProbabilities()), model_sha256="")
     return Run.load(output)
 
@@ -104,7 +104,7 @@ def import_predictions(
 def imported_lines(run: Run) -> list[str]:
     """What the command prints."""
     facts, test = run.facts, run.held_out("test")["wrong"].drop_nulls()
-    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
+    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
     share = percent(1 - float(test.to_numpy().mean())) if len(test) else ""
     right = (
         f"; right on {share} of {many(len(test), 'test item')} by {facts.truth}" if share else ""

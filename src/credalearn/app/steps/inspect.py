@@ -6,13 +6,8 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
-from credalearn.app.annotations.agreement import (
-    Annotator,
-    annotation_facts,
-    annotator_agreement,
-    majority,
-    vote_counts,
-)
+from credalearn.app.annotations.agreement import annotation_facts, majority
+from credalearn.app.annotations.annotators import Annotator, annotator_agreement
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 
@@ -49,21 +44,20 @@ class Inspection:
             f"{facts.path}: {facts.format}",
             f"{many(facts.items, 'item')}, {people}{votes}, {classes}",
         ]
-        found = facts.agreement
-        if found is not None:
-            fewest, median, most = found.votes_per_item
+        if facts.votes_per_item is not None:
+            fewest, median, most = facts.votes_per_item
             line = (
                 f"{median:g} {'vote' if median == 1 else 'votes'} per item ({fewest:g} to {most:g})"
             )
             line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
-            if found.unanimous is None or found.tied is None:
+            if facts.unanimous is None or facts.tied is None:
                 line += ": no disagreement can be learned from single votes"
             else:
-                alpha = "undefined" if found.alpha is None else f"{found.alpha:.3f}"
-                line += f"; {percent(found.unanimous)} unanimous, {percent(found.tied)} tied; "
+                alpha = "undefined" if facts.alpha is None else f"{facts.alpha:.3f}"
+                line += f"; {percent(facts.unanimous)} unanimous, {percent(facts.tied)} tied; "
                 line += f"Krippendorff's alpha {alpha}"
             lines.append(line)
-            pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in found.confused[:_SHOWN]]
+            pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in facts.confused[:_SHOWN]]
             if pairs:
                 lines.append(f"most confused (share of disagreements): {', '.join(pairs)}")
         if self.far:
@@ -83,7 +77,9 @@ def inspect(annotations: Annotations) -> Inspection:
     return Inspection(
         facts=annotation_facts(annotations),
         classes=annotations.classes,
-        unvoted=int((vote_counts(annotations).sum(1) == 0).sum()) if counted else 0,
+        unvoted=int((annotations.sparse_counts(weighted=False).sum(1) == 0).sum())
+        if counted
+        else 0,
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
     )

@@ -34,6 +34,7 @@ SCHEMA: Schema = {
     "score": pl.Float64,
     "decision": pl.String,
 }
+_SEED = 20261115  # of the hashes of items
 SET_SCHEMA: Schema = {"set_lower": pl.Float64, "set_upper": pl.Float64}
 
 
@@ -114,7 +115,7 @@ class Decisions:
 def predict(
     run: Run, data: Any, output: str | Path | None = None, options: PredictOptions | None = None
 ) -> Decisions:
-    """Predict every item; with an output, memory does not grow with the number of items.
+    """Predict every item once; with an output, memory does not grow with the number of items.
 
     The columns are ``item``, ``label`` (the predicted class, also of deferred items),
     ``probability``, ``lower`` and ``upper`` (of that class), ``score`` (one minus the lower
@@ -162,7 +163,7 @@ def made_by(run: Run, threshold: float | None, *, decision: bool = True) -> dict
     return {
         "run": str(run.path),
         "created": run.facts.created,
-        MADE_FROM: run.facts.sha256.predictions,  # the same in guarantee.json
+        MADE_FROM: run.facts.sha256["predictions"],  # the same in guarantee.json
         "threshold": threshold,
         "guarantee": None if guarantee is None else guarantee.sentence(),
         "set_coverage": None if run.sets is None else run.sets.coverage,
@@ -200,10 +201,7 @@ def decisions(
 ) -> Iterator[tuple[Batch, pl.DataFrame]]:
     """Batches of the stream with the columns that ``predict`` writes."""
     clf, score = run.predictor(), run.deferral_score
-    hashes: list[pl.DataFrame] = []
-    for batch in stream.batches:
-        both = pl.DataFrame({"name": batch.items, "content": batch.digests})
-        hashes.append(both.select(pl.all().hash(seed=20261115)))
+    for batch in _distinct(stream):
         try:
             yield batch, _frame(run, clf, batch, score, decide, all_classes)
         except CredalError as error:
@@ -212,14 +210,12 @@ def decisions(
                 raise
             row, why = found
             name = shown(batch.items[row])
-            if run.facts.imported or run.facts.inputs.texts:
-                raise CredalError(f"{stream.name}, item {name}: {why}") from error
-            raise CredalError(
-                f"{stream.name}: the model has no answer for item {name}, whose largest feature is "
-                f"{float(np.abs(batch.X[row]).max()):.3g}: too far from the training items. To "
-                "fix: correct the item, or leave it out."
-            ) from error
-    _refuse_duplicates(stream, hashes)
+            if not (run.facts.imported or run.facts.inputs.texts):
+                why = CredalError(
+                    "its features are too far from those of the training items. To fix: correct "
+                    "the item, or leave it out."
+                )
+            raise CredalError(f"{stream.name}, item {name}: {why}") from error
 
 
 def _frame(
@@ -271,19 +267,43 @@ def failing_row(model: "Predictor", X: Features) -> tuple[int, CredalError] | No
     return None
 
 
-def _refuse_duplicates(stream: ItemStream, hashes: list[pl.DataFrame]) -> None:
-    """Refuse equal names, by 16 bytes per item: 64-bit hashes of 20 million collide by 1e-5."""
-    every = pl.concat(hashes)
-    names, contents = every["name"].to_numpy(), every["content"]
-    order = np.argsort(names, kind="stable")
-    equal = np.flatnonzero(names[order][1:] == names[order][:-1])
-    if len(equal):
-        again = equal[order[equal + 1].argmin()]  # the first in the file
-        first, second = int(order[again]), int(order[again + 1])
-        same = contents[first] == contents[second]
-        what = "the item is the same as" if same else "another item has the name of the one"
-        fix = "keep one row per item" if same else "give every item its own name"
-        raise CredalError(
-            f"{stream.place(second)}: {what} in {stream.place(first).rpartition(', ')[2]}. To fix: "
-            f"{fix}."
+def _distinct(stream: ItemStream) -> Iterator[Batch]:
+    """The items without the rows that repeat one; rows of one name with other inputs are refused.
+
+    Known items take 16 bytes each: 64-bit hashes of 20 million collide by 1e-5.
+    """
+    names, whole = np.zeros(1, np.uint64), np.zeros(1, np.uint64)  # sorted
+    start = 0
+    for batch in stream.batches:
+        both = pl.DataFrame({"name": batch.items, "content": batch.digests})
+        found = both.select(name=pl.col("name").hash(_SEED), whole=pl.struct(pl.all()).hash(_SEED))
+        first = found["whole"].is_first_distinct().to_numpy() & ~_among(found["whole"], whole)
+        new = found.filter(first)
+        again = _among(new["name"], names) | ~new["name"].is_first_distinct().to_numpy()
+        if again.any():
+            row = int(np.flatnonzero(first)[again.argmax()])
+            raise CredalError(
+                f"{stream.place(start + row)}: item {shown(batch.items[row])} has other inputs "
+                "than in a row before. To fix: give every item its own name, or all of its rows "
+                "the same inputs."
+            )
+        names, whole = (
+            np.sort(np.concatenate([known, new[name].to_numpy()]), kind="stable")
+            for name, known in (("name", names), ("whole", whole))
         )
+        start += len(first)
+        if first.all():
+            yield batch
+        elif first.any():
+            rows = np.flatnonzero(first)
+            digests = [batch.digests[row] for row in rows]
+            yield Batch(
+                batch.items.filter(first), batch.X[rows], digests, batch.extra.filter(first)
+            )
+
+
+def _among(values: pl.Series, known: np.ndarray) -> np.ndarray:
+    """Which values are among the sorted known ones."""
+    place = np.searchsorted(known, values.to_numpy()).clip(max=len(known) - 1)
+    among: np.ndarray = known[place] == values.to_numpy()
+    return among

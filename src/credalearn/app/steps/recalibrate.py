@@ -1,6 +1,6 @@
 """``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -9,6 +9,7 @@ import polars as pl
 
 from credalearn._formats import listed, many
 from credalearn._options import check_options, keywords, same_option
+from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import Request
@@ -69,7 +70,7 @@ class Recalibration:
             "left_out": self.run.facts.inputs.left_out,
             "lost_group": self.run.lost_group or None,
             "drift": {**self.drift.facts, "outdated": self.drift.outdated},
-            "splits": asdict(self.run.facts.splits),
+            "splits": self.run.facts.splits,
             "inherited_requests": len(self.run.requests),
         }
 
@@ -77,6 +78,7 @@ class Recalibration:
     def lines(self) -> list[str]:
         """What the command prints, in at most eight lines."""
         facts, sets = self.run.facts, self.old.sets
+        calibration, test = (facts.splits[name] for name in HELD_OUT)
         left_out = [f"{many(count, 'item')} {why}" for why, count in facts.inputs.left_out.items()]
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
         again = ""
@@ -89,8 +91,8 @@ class Recalibration:
             *([f"Left out: {', '.join(left_out)}."] if left_out else []),
             *filter(None, [self.run.lost_group]),
             *self.drift.lines,
-            f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
-            f"and {many(facts.splits.test, 'test item')}; nothing was trained.{again}",
+            f"Wrote {self.run.path}: the same model with {calibration:,} calibration and "
+            f"{many(test, 'test item')}; nothing was trained.{again}",
             f"Next: credalearn certify {self.run.path} {_as_before(self.old)}{more}",
         ]
 
@@ -101,13 +103,7 @@ def recalibrate(
     folder: str | Path,
     options: RecalibrateOptions | None = None,
 ) -> Recalibration:
-    """Put new items in place of the calibration and test items; nothing is trained.
-
-    Items that the model was trained on are left out: by their input, whatever their name, and by
-    group where training used the same groups. Half of the others calibrate, half test. They must
-    be a random sample of the items to come, not those that were deferred. A run whose accuracy or
-    guarantee they contradict is marked as out of date.
-    """
+    """Put new items in place of calibration and test items; mark a run that they contradict."""
     options, output = options or RecalibrateOptions(), Path(folder)
     recover(output)  # what a killed command left of a finished run
     if output.resolve().is_relative_to(run.path.resolve()):
@@ -128,7 +124,7 @@ def recalibrate(
             f"{listed(run.classes)}. To fix: read it with these classes."
         )
     data = _dataset(run, votes, options)
-    data = data.split(("calibration", "test"), without=_reasons(run, data))
+    data = data.split(HELD_OUT, without=_reasons(run, data))
     from credalearn.app.steps.train import data_facts, judged_by_skill, run_tables  # imports torch
 
     if run.facts.truth == "dawid-skene":
@@ -146,11 +142,12 @@ def recalibrate(
             )
         }
         facts["recalibrated_from"] = run.training
+        facts["trained_in"] = run.facts.trained_in or str(run.path)
         tables = run_tables(data, clf, trained=trained)
         folds = run.predictions.filter(split="out-of-fold")
         tables["predictions"] = pl.concat([tables["predictions"], folds], how="diagonal")
         requests = _inherited(run, tables["items"])
-        write_run(partial, facts, tables, model_sha256=run.facts.sha256.model, requests=requests)
+        write_run(partial, facts, tables, model_sha256=run.facts.sha256["model"], requests=requests)
     new = Run.load(output)
     drift = drift_check(run, new)
     if drift.outdated is not None:
@@ -188,7 +185,7 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
 def _reasons(run: Run, data: Dataset) -> list[str]:
     """Why each item may not be calibrated on; "" where it may."""
     trained = known_items(run, "train")(data.items, data.digests)
-    together = run.training.splits.group
+    together = run.training.group
     groups = set(run.items.filter(split="train")["group"].drop_nulls())
     reasons = ["that the model was trained on" if each else "" for each in trained]
     if data.groups is not None and data.options.group == together:

@@ -3,10 +3,10 @@
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -99,9 +99,10 @@ def report(
     )
     text = render_page(
         page=page,
+        line=None if risk.profile is None else risk_line(risk.profile, risk.guess),
         run=run,
         facts=run.facts,
-        options={} if run.facts.imported else asdict(run.facts.options),
+        options={} if run.facts.imported else run.facts.options,
         run_path=shlex.quote(str(run.path)),
         promising=PROMISING,
         truth=TRUTHS[run.truth],
@@ -117,35 +118,20 @@ def report(
     return ReportResult(path, missing)
 
 
-@dataclass(frozen=True, slots=True)
-class RiskLine:
-    """The risk profile as a picture: places on a line from 0, in percent of its length."""
-
-    best: float
-    worst: float
-    best_ends: tuple[float, float]
-    worst_ends: tuple[float, float] | None
-    guess: float
-
-    @classmethod
-    def of(cls, profile: RiskProfile, guess: float) -> Self:
-        """Draw to scale; an infinite risk lies at the end of the line."""
-        risks = (profile.optimistic, profile.pessimistic, guess)
-        ends = (*profile.optimistic_interval, *profile.pessimistic_interval)
-        scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
-
-        def place(risk: float) -> float:
-            return round(100 * min(risk / scale, 1), 2)
-
-        infinite = math.isinf(profile.pessimistic)
-        low, high = profile.optimistic_interval
-        return cls(
-            best=place(profile.optimistic),
-            worst=place(profile.pessimistic),
-            best_ends=(place(low), place(high)),
-            worst_ends=None if infinite else (place(ends[2]), place(ends[3])),
-            guess=place(guess),
-        )
+def risk_line(profile: RiskProfile, guess: float) -> dict[str, Any]:
+    """Places on a line from 0, in percent of its length; an infinite risk lies at its end."""
+    risks = (profile.optimistic, profile.pessimistic, guess)
+    ends = (*profile.optimistic_interval, *profile.pessimistic_interval)
+    scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
+    best, worst, guess, *places = (round(100 * min(risk / scale, 1), 2) for risk in (*risks, *ends))
+    worst_ends = None if math.isinf(profile.pessimistic) else places[2:]
+    return {
+        "best": best,
+        "worst": worst,
+        "guess": guess,
+        "best_ends": places[:2],
+        "worst_ends": worst_ends,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +155,12 @@ class LabelRisk:
         """Whether the rule guarantees that a label contains the item's true distribution."""
         return self.rule in PROMISING and not self.skilled
 
-    @property
-    def line(self) -> RiskLine | None:
-        """The picture."""
-        return None if self.profile is None else RiskLine.of(self.profile, self.guess)
-
 
 def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
     """Label the test items by the run's own rule, and compute the risk profile."""
     said, options = annotations_of(run), run.facts.options
     stated = said.contains in ("bounds", "statements")
-    skilled = not stated and options.skill != "equal"
+    skilled = not stated and options["skill"] != "equal"
     profile, posterior, why_not = None, None, ""
     try:
         if not held_out.votes.any():
@@ -187,13 +168,13 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
         if skilled:
             found = dict(zip(said.items, dawid_skene(said), strict=True))
             posterior = np.stack([found[item] for item in held_out.items])
-        rule = cast(VoteRule, options.labels)  # a name that is not a rule is refused there
+        rule = cast(VoteRule, options["labels"])  # a name that is not a rule is refused there
         labels = make_labels(
             said,
             held_out.votes,
             rule,
-            s=options.s,
-            confidence=options.confidence,
+            s=options["s"],
+            confidence=options["confidence"],
             posterior=posterior,
             items=held_out.items,
         )
@@ -201,10 +182,10 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
     except CredalError as error:
         why_not = str(error)
     return LabelRisk(
-        rule="" if stated else options.labels,
+        rule="" if stated else options["labels"],
         profile=profile,
         why_not=why_not,
         skilled=skilled,
-        confidence=options.confidence,
+        confidence=options["confidence"],
         num_classes=len(held_out.classes),
     )

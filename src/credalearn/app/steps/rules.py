@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import aligned, percent, shown
-from credalearn.app.annotations.agreement import vote_counts
 from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES
@@ -107,7 +106,12 @@ def compare_rules(
             "leave out --rules."
         )
     check_unweighted(annotations, "the test on held-out votes counts people")
-    counts = vote_counts(annotations)
+    if annotations.kind not in ("votes", "counts"):
+        raise CredalError(
+            f"label rules are made of votes; {path} contains {annotations.kind}. To fix: pass "
+            "votes, or counts of votes."
+        )
+    counts = annotations.sparse_counts(weighted=False)
     if counts.sum(1).max() < 2:
         raise CredalError(
             f"no item of {path} has two votes, so none can be held out. To fix: have some items "
@@ -121,7 +125,7 @@ def compare_rules(
     asked: dict[str, Any] = {"splits": splits, "random_state": random_state}
     if annotations.annotators:
         halves = halves_of_annotators(
-            *(annotations.codes(name) for name in ("item", "annotator", "label")),
+            *(annotations.codes[name] for name in ("item", "annotator", "label")),
             shape=(len(annotations.items), len(annotations.classes)),
             **asked,
         )

@@ -153,7 +153,7 @@ def certify_sets(
     table: Any = None,
 ) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
-    if run.answers == "bounds":
+    if run.facts.annotations.kind == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "
             "train on votes, counts or probabilities."
@@ -186,9 +186,9 @@ def certify_sets(
         )
     if strata is not None:
         found = replace(found, by=by, edges=edges)
-    if run.group is not None:
+    if run.facts.group is not None:
         num_groups = run.items.filter(split="calibration")["group"].n_unique()
-        found = replace(found, group=run.group, num_groups=num_groups)
+        found = replace(found, group=run.facts.group, num_groups=num_groups)
     wide = widened(run, found, voted_items(run, "test"), table=table)
     return replace(wide, left_out=int((~usable).sum()))
 

@@ -5,7 +5,7 @@ import json
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,16 +18,15 @@ from credalearn import __version__
 from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn._formats import listed
-from credalearn._options import check_options, option, same_option
+from credalearn._options import check_options, keywords, option, same_option
 from credalearn.app._split import SPLITS
 from credalearn.app.annotations.agreement import annotation_facts, majority
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.dataset import Dataset, DatasetOptions
-from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.run_files import write_run
-from credalearn.app.staging import MODEL, check_place, staged
+from credalearn.app.staging import MODEL, staged
 from credalearn.app.steps.baselines import compare, find_leaks, one_truth
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
@@ -91,25 +90,29 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     """Train on annotated items and write a run."""
     started = time.monotonic()
     options, output = options or TrainOptions(), Path(folder)
-    check_place(output, overwrite=options.overwrite)
     data = data.split() if data.part is None else data
     rows = np.flatnonzero(data.part == "train")
     _check_classes(data, rows)
     labels = training_labels(data, rows, options)
     data = judged_by_skill(data) if options.skill == "dawid-skene" else data
     frozen = data.inputs.is_frozen
-    used = recorded_options(options, images=data.inputs.kind == "images" and not frozen)
+    images = data.inputs.kind == "images" and not frozen
+    used = recorded_options(options, images=images)
+    if images and used["backbone"] in ("linear", "mlp"):
+        raise CredalError(
+            f"the backbone {used['backbone']!r} does not take images. To fix: leave out --backbone."
+        )
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
-            used.method,
-            backbone=used.backbone,
+            used["method"],
+            backbone=used["backbone"],
             encoder="tfidf" if data.inputs.encoder == "tfidf" else "auto",
             weights=None if frozen else options.weights,
-            calibrate=used.calibrate,
+            calibrate=used["calibrate"],
             epochs=options.epochs,
             batch_size=options.batch_size,
             learning_rate=options.learning_rate,
-            augment=used.augment,  # type: ignore[arg-type]  # one of the option's choices
+            augment=used["augment"],
             device=options.device,
             random_state=options.random_state,
             checkpoint=partial / f"resume-{_digest(data, rows, labels, used)}.safetensors",
@@ -239,7 +242,7 @@ def prediction_table(
 def data_facts(data: Dataset) -> dict[str, Any]:
     """What ``run.json`` records about the items."""
     assert data.part is not None
-    sizes: dict[str, Any] = {name: int((data.part == name).sum()) for name in SPLITS}
+    sizes = {name: int((data.part == name).sum()) for name in SPLITS}
     options, found = data.options, annotation_facts(data.annotations)
     gold = options.gold if options.gold is None or isinstance(options.gold, str) else "a table"
     return {
@@ -252,32 +255,36 @@ def data_facts(data: Dataset) -> dict[str, Any]:
         },
         "annotations": replace(found, items=found.items or len(data.items)),
         "inputs": data.inputs,
-        "splits": SplitFacts(**sizes, group=options.group, gold=gold, split=options.split),
+        "splits": {name: number for name, number in sizes.items() if number},
+        "group": options.group,
+        "gold": gold,
+        "split": options.split,
         "later_items": int(data.later.sum()),
         "truth": data.truth_source,
     }
 
 
-def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
+def recorded_options(options: TrainOptions, *, images: bool) -> dict[str, Any]:
     """What ``run.json`` records about the options."""
-    asked: dict[str, Any] = {
-        each.name: getattr(options, each.name, None) for each in fields(TrainingOptions)
-    }
+    asked = keywords(options)
+    for name in ("overwrite", "verbose"):  # which change nothing in a run
+        del asked[name]
     asked["backbone"] = options.backbone or ("resnet18" if images else "auto")
     best = images and options.method == "auto"  # the recipe that experiments/docs recommends
     if best:
         asked |= {"method": "pocc-center", "calibrate": True}
     if options.augment == "auto":
         asked["augment"] = "mixup" if best else "none"
-    if options.weights is not None:
-        asked |= {"weights": str(options.weights), "weights_sha256": sha256_of(options.weights)}
-    return TrainingOptions(**asked)
+    weights = options.weights
+    asked["weights"] = None if weights is None else str(weights)
+    asked["weights_sha256"] = None if weights is None else sha256_of(weights)
+    return asked
 
 
-def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: TrainingOptions) -> str:
+def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: dict[str, Any]) -> str:
     """Names the checkpoint: with other data or options training starts over."""
-    device = find_device(used.device).type
-    asked = json.dumps([asdict(replace(used, device=device)), data.annotations.classes])
+    device = find_device(used["device"]).type
+    asked = json.dumps([used | {"device": device}, data.annotations.classes])
     digest = hashlib.sha256(asked.encode())
     digest.update("".join(data.digests[row] for row in rows).encode())
     for array in (labels.lower.numpy(), labels.reference.numpy()):

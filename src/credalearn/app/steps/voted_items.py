@@ -39,7 +39,7 @@ def voted_items(run: Run, split: str) -> VotedItems:
     number = observed.sum(1)
     usable = number > 0
     if annotations.kind == "votes":  # weights are no number of votes, and unsure answers are none
-        sure = annotations.codes("item")[annotations.codes("label") >= 0]
+        sure = annotations.codes["item"][annotations.codes["label"] >= 0]
         found = np.bincount(sure, minlength=len(annotations.items))
         known = dict(zip(annotations.items, found, strict=True))
         number = np.array([known.get(item, 0) for item in table["item"]])
@@ -74,7 +74,7 @@ def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
 
 def _center(run: Run) -> int | None:
     """The head of the default learner that learned vote shares; None for another model."""
-    if run.facts.options.method != "auto" or not run.facts.model or run.facts.imported:
+    if run.facts.options["method"] != "auto" or not run.facts.model or run.facts.imported:
         return None
     from credalearn._selection import CENTER  # imports the networks
 
