@@ -36,7 +36,7 @@ _IMAGE_PAIRS = (
     f"{DISTILLED} less softmax",
 )
 _SCRATCH_PAIRS = (
-    *(f"{_CENTER}, {mix} less softmax, {mix}" for mix in ("crop-flip", "cutmix")),
+    *(f"{_CENTER}, {mix} less softmax, {mix}" for mix in ("crop-flip", "mixup", "cutmix")),
     f"{_CENTER}, crop-flip less {_CENTER}, none",
     *(f"{_CENTER}, {mix} less {_CENTER}, crop-flip" for mix in ("mixup", "cutmix")),
 )
