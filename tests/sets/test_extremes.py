@@ -130,8 +130,8 @@ def test_equal_costs_go_to_the_lowest_class() -> None:
     points = torch.eye(3)[None]
     assert_close(Vertices(points).worst_target(even), points[:, 0])
     ball = TotalVariationBall([[0.2, 0.3, 0.5]], 0.4)
-    assert_close(ball.worst_target(even), torch.tensor([[0.6, 0.0, 0.4]]))
-    assert_close(ball.best_target(even), torch.tensor([[0.6, 0.0, 0.4]]))
+    assert_close(ball.worst_target(even), torch.tensor([[0.6, 0.3, 0.1]]))
+    assert_close(ball.best_target(even), torch.tensor([[0.6, 0.3, 0.1]]))
     possible = Possibility([[0.5, 1.0, 0.2]])
     assert_close(possible.worst_target(even), torch.tensor([[0.5, 0.5, 0.0]]))
 
