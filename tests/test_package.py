@@ -21,7 +21,17 @@ EXPERIMENTS = ROOT / "experiments" / "credalearn_experiments"
 
 # A layer may import itself and the layers before it.
 LAYERS = [
-    *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks", "_temperature"],
+    *[
+        "_lazy",
+        "errors",
+        "_formats",
+        "_checks",
+        "_options",
+        "_files",
+        "_tensors",
+        "_ranks",
+        "_temperature",
+    ],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
     *["metrics", "guarantees", "theory", "_targets", "_table_encoder", "_text_encoder", "_inputs"],
     *["_folds", "_method_training", "_selection", "_model_files"],

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from credalearn import sets
 from credalearn._checks import check_choice, check_number
-from credalearn.sets import CredalSet, LowerBounds, Vertices
+from credalearn.sets import CredalSet, LowerBounds
 from credalearn.sets.checks import as_classes, as_distributions, as_floats, check_sets, require
 
 SoftRule = Literal["relax", "relax-ties", "precise"]
@@ -157,7 +158,7 @@ def at_least(bounds: ArrayLike) -> LowerBounds:
     return LowerBounds(bounds)
 
 
-def hull(statements: ArrayLike) -> Vertices:
+def hull(statements: ArrayLike) -> "sets.Vertices":
     """Credal labels from stated distributions: all mixtures of the statements about an item.
 
     A set contains every annotator's own distribution, and the true one if it is a mixture of them.
@@ -190,4 +191,6 @@ def hull(statements: ArrayLike) -> Vertices:
     )
     # The mean of the statements lies in the hull, and changes neither the set nor its center.
     mean = given.nanmean(1, keepdim=True)
-    return Vertices(as_distributions(torch.where(said, given, mean), name="statements", ndim=3))
+    return sets.Vertices(
+        as_distributions(torch.where(said, given, mean), name="statements", ndim=3)
+    )
