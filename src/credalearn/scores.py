@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from credalearn import sets
 from credalearn.errors import CredalError
+from credalearn.sets.diameter import farthest_pair
+from credalearn.sets.hull_entropy import bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +25,7 @@ def imprecision(pred: CredalPredictions) -> Tensor:
     """Maximum mean imprecision, in [0, 1]: the paper's score; for a box, its diameter."""
     if pred.vertices is None:
         return sets.Intervals(pred.lower, pred.upper).diameter()
-    return sets.mmi(pred.vertices)
+    return farthest_pair(pred.vertices)
 
 
 def max_entropy(pred: CredalPredictions) -> Tensor:
@@ -37,15 +39,14 @@ def min_entropy(pred: CredalPredictions) -> Tensor:
     """Smallest entropy within the set, in bits: what no choice within the set removes."""
     if pred.vertices is None:
         return sets.min_entropy_box(pred.lower, pred.upper)
-    return sets.min_entropy_hull(pred.vertices)
+    return bits(pred.vertices).amin(1)
 
 
 def mutual_information(pred: CredalPredictions) -> Tensor:
     """H(mean of the vertices) − mean of their H, in bits: how much the members disagree."""
     if pred.vertices is None:
         raise CredalError("score 'mutual-information' needs vertices; these predictions have none.")
-    of_mean = sets.entropy(pred.vertices.mean(1))
-    return (of_mean - sets.entropy(pred.vertices).mean(1)).clamp(min=0)
+    return (bits(pred.vertices.mean(1)) - bits(pred.vertices).mean(1)).clamp(min=0)
 
 
 def evidence(pred: CredalPredictions) -> Tensor:
@@ -62,7 +63,7 @@ SCORES: dict[str, Callable[[CredalPredictions], Tensor]] = {
     "evidence": evidence,
     "lower-probability": lambda pred: 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0],
     "top-probability": lambda pred: 1 - pred.probs.amax(1),
-    "entropy": lambda pred: sets.entropy(pred.probs),
+    "entropy": lambda pred: bits(pred.probs),
     "max-entropy": max_entropy,
     "min-entropy": min_entropy,
 }
