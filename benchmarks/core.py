@@ -48,33 +48,50 @@ def fastest(*functions: Callable[[], object], repeats: int) -> list[float]:
 
 def loss_cost() -> list[Measurement]:
     """POCC's loss, forward and backward, against two soft cross-entropies of torch."""
-    found = []
-    for shape, width in (((8192, 100), 0.005), ((4000, 10), 0.05), ((100_000, 10), 0.05)):
-        generator = torch.Generator().manual_seed(0)
-        soft = torch.rand(shape, generator=generator).softmax(1)
-        heads = [torch.randn(shape, generator=generator, requires_grad=True) for _ in range(2)]
-
-        def plain(soft: Tensor = soft, heads: list[Tensor] = heads) -> None:
-            loss = cross_entropy(heads[0], soft) + cross_entropy(heads[1], soft)
-            torch.autograd.grad(loss, heads)
-
-        def pocc(labels: cl.CredalSet, heads: list[Tensor] = heads) -> None:
-            torch.autograd.grad(cl.pocc_loss(heads[0], heads[1], labels), heads)
-
-        boxes = cl.Intervals((soft - width).clamp(min=0), (soft + width).clamp(max=1))
-        labels: dict[str, tuple[cl.CredalSet, float | None]] = {"intervals": (boxes, 5.0)}
-        if shape[1] == 100:  # sorting takes most of it: 4.7 × with one thread, 8.5 × with two
-            points = torch.rand(8192, 5, 100, generator=generator).softmax(2)
-            labels = {"relaxed labels": (cl.relax(soft), 2.5), "intervals": (boxes, None)}
-            labels["five vertices"] = (cl.Vertices(points), None)
-        runs = [partial(pocc, each) for each, _ in labels.values()]
-        base, *costs = fastest(plain, *runs, repeats=40)
-        name = f"pocc_loss / two cross-entropies, N={shape[0]} K={shape[1]}"
-        found += [
-            Measurement(f"{name}, {kind}", cost / base, "×", limit)
-            for (kind, (_, limit)), cost in zip(labels.items(), costs, strict=True)
-        ]
+    threads, found = torch.get_num_threads(), []
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        for num_classes in (2, 10, 100):
+            for num_items in (128, 10_000):
+                found += _loss_cost(num_items, num_classes, count)
+    torch.set_num_threads(threads)
     return found
+
+
+def _loss_cost(num_items: int, num_classes: int, threads: int) -> list[Measurement]:
+    generator = torch.Generator().manual_seed(0)
+    shape = (num_items, num_classes)
+    soft = (3 * torch.randn(shape, generator=generator)).softmax(1)
+    heads = [torch.randn(shape, generator=generator, requires_grad=True) for _ in range(2)]
+    points = torch.rand(num_items, 5, num_classes, generator=generator).softmax(2)
+    # NumPy sorts on one thread: with two, a million costs take 5.3 to 5.9 × on a quiet machine.
+    limit = 7.0 if threads > 1 and num_items * num_classes > 500_000 else 5.0
+    width = 0.5 / num_classes
+    low, high = (soft - width).clamp(min=0), (soft + width).clamp(max=1)
+    three = [each[:, None].expand(-1, 3, -1) for each in (low, high)]
+    labels: dict[str, tuple[cl.CredalSet, float | None]] = {
+        "relaxed": (cl.relax(soft), 2.5),
+        "intervals": (cl.Intervals(low, high), limit),
+        "balls": (cl.TotalVariationBall(soft, 0.1), limit),
+        "possibility": (cl.Possibility(soft / soft.amax(1, keepdim=True)), limit),
+        "intervals of three people": (cl.MeanIntervals(*three), None),
+        "five vertices": (cl.Vertices(points), None),
+    }
+
+    def plain() -> None:
+        loss = cross_entropy(heads[0], soft) + cross_entropy(heads[1], soft)
+        torch.autograd.grad(loss, heads)
+
+    def pocc(sets: cl.CredalSet) -> None:
+        torch.autograd.grad(cl.pocc_loss(heads[0], heads[1], sets), heads)
+
+    runs = [partial(pocc, sets) for sets, _ in labels.values()]
+    base, *costs = fastest(plain, *runs, repeats=40 if num_items > 1000 else 400)
+    name = f"pocc_loss / 2 cross-entropies, {threads} threads, N={num_items} K={num_classes}"
+    return [
+        Measurement(f"{name}, {kind}", cost / base, "×", limit)
+        for (kind, (_, limit)), cost in zip(labels.items(), costs, strict=True)
+    ]
 
 
 def two_head_boxes(num_items: int, num_classes: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

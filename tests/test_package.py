@@ -21,7 +21,17 @@ EXPERIMENTS = ROOT / "experiments" / "credalearn_experiments"
 
 # A layer may import itself and the layers before it.
 LAYERS = [
-    *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks", "_temperature"],
+    *[
+        "_lazy",
+        "errors",
+        "_formats",
+        "_checks",
+        "_options",
+        "_files",
+        "_tensors",
+        "_ranks",
+        "_temperature",
+    ],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
     *["metrics", "guarantees", "theory", "_targets", "_table_encoder", "_text_encoder", "_inputs"],
     *["_folds", "_method_training", "_selection", "_model_files"],
@@ -203,7 +213,7 @@ def test_sizes_do_not_grow() -> None:
     def lines(folder: Path) -> int:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
-    assert lines(LIBRARY) - lines(APP) <= 10_770
+    assert lines(LIBRARY) - lines(APP) <= 10_725
     assert lines(APP) <= 10_700
     assert lines(EXPERIMENTS) <= 6_600
     assert lines(ROOT / "tests") <= 21_400

@@ -2,20 +2,22 @@
 
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import BaseEstimator
 
 from credalearn._checks import check_choice
-from credalearn._method_training import MethodTraining
 from credalearn._selection import SELECTED_METHOD, Choice
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method
-from credalearn.nets import Backbone
 from credalearn.train import AUGMENTS, Recipe
 from credalearn.train.distributed import find_device
 from credalearn.train.training import Optimizer, Precision, Schedule
+
+if TYPE_CHECKING:
+    from credalearn._method_training import MethodTraining
+    from credalearn.nets import Backbone
 
 _DEFAULTS = Recipe()
 TABLE_BACKBONES = ("linear", "mlp")  # for rows of a table
@@ -27,7 +29,7 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
 
     method: str | Method = "auto"
     _: KW_ONLY
-    backbone: Backbone = "auto"
+    backbone: "Backbone" = "auto"
     encoder: Literal["auto", "tfidf"] = "auto"
     weights: str | Path | None = None
     label_rule: SoftRule = "relax-ties"
@@ -67,7 +69,7 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
             return METHODS[SELECTED_METHOD if self._selects else "pocc"]
         return METHODS[self.method]
 
-    def _backbone(self) -> Backbone:
+    def _backbone(self) -> "Backbone":
         if isinstance(self.backbone, str) and self.backbone == "auto":
             choice: Choice | None = getattr(self, "choice_", None)
             return "mlp" if choice is None else choice.backbone
@@ -100,7 +102,9 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
                 "its own. To fix: leave them out, or name a method, such as method='pocc'."
             )
 
-    def _method_training(self) -> MethodTraining:
+    def _method_training(self) -> "MethodTraining":
+        from credalearn._method_training import MethodTraining  # which the default seldom needs
+
         name = self.method if isinstance(self.method, str) else "your method"
         return MethodTraining(
             method=self._method(),

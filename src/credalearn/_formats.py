@@ -71,3 +71,16 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = ([f"{x:>{w}}" for x, w in zip(row, widths, strict=True)] for row in rows)
     return ["  ".join([first.strip().ljust(widths[0]), *others]) for first, *others in cells]
+
+
+def about_groups(
+    num_groups: int | None, items: int, group: str | None, what: str = "guarantee"
+) -> str:
+    """What groups do to a promise about independent items; nothing where there are none."""
+    if num_groups is None or num_groups == items:
+        return ""
+    name = f" ({group})" if group else ""
+    return (
+        f"The {what} assumes independent items; these come from {many(num_groups, 'group')}{name}, "
+        "and with few large groups it is weaker than stated."
+    )

@@ -1,6 +1,5 @@
 """A saved classifier, read back."""
 
-from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 
@@ -13,7 +12,8 @@ from credalearn._table_encoder import TableEncoder
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import Backbone
+from credalearn.nets import Backbone, build_network
+from credalearn.train.distributed import find_device
 
 
 def load(
@@ -71,8 +71,7 @@ def load(
 
 def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path) -> Model:
     """The trained networks; their backbone, which may be the user's, is built again."""
-    training = replace(clf._method_training(), weights=None)  # its file is not needed
-    method = training.method
+    method, device = clf._method(), find_device(clf.device)
     parts: dict[str, dict[str, Tensor]] = {"state": {}}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
@@ -86,7 +85,13 @@ def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path
     members = []
     for number in range(count):
         try:
-            member = training.network(torch.zeros(2, *clf._input_shape), len(clf.classes_))
+            member = build_network(
+                clf._backbone(),
+                torch.zeros(2, *clf._input_shape),
+                num_heads=method.num_heads,
+                num_classes=len(clf.classes_),
+                dropout=method.dropout,
+            )
             member.load_state_dict(parts.get(f"member{number}", {}))
         except (CredalError, RuntimeError) as error:
             why = shorten(str(error), 300)  # torch lists every tensor, a line each
@@ -94,5 +99,5 @@ def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path
                 f"the weights in {folder} do not fit the network: {why} To fix: give the backbone "
                 "and the method that were trained, with the same versions of their packages."
             ) from error
-        members.append(member)
+        members.append(member.to(device))
     return Model(method, tuple(members), state, clf.random_state)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from credalearn._folds import Items, Rows, make_folds, out_of_fold, rows_outside
-from credalearn._method_training import MethodTraining
 from credalearn._temperature import fit_temperature, temper
 from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Method, Model, Outputs
@@ -246,6 +245,8 @@ def _fit_network(
     judge: Callable[[Network], bool] | None = None,
 ) -> Model:
     """A network trained on these rows for so many epochs, or until ``judge`` is true."""
+    from credalearn._method_training import MethodTraining  # few tables are large enough
+
     items = search.items[rows]
 
     def stop(network: Network, epoch: int) -> bool:

@@ -1,8 +1,10 @@
 """Predictions of every method: a set of distributions for each item, and its scores."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from numpy.typing import ArrayLike
 from torch import Tensor, cat
@@ -10,8 +12,6 @@ from torch import Tensor, cat
 from credalearn._checks import check_choice
 from credalearn._formats import many
 from credalearn._temperature import temper
-from credalearn.conformal import Distance, Inflation, Scale, Target
-from credalearn.conformal.calibration import calibrate
 from credalearn.errors import CredalError
 from credalearn.scores import SCORES
 from credalearn.sets.checks import (
@@ -23,6 +23,9 @@ from credalearn.sets.checks import (
     require_distributions,
     require_shape,
 )
+
+if TYPE_CHECKING:
+    from credalearn.conformal import Distance, Inflation, Scale, Target
 
 _TOLERANCE = 1e-5  # the mean of V float32 heads may leave their range by a rounding
 
@@ -198,6 +201,8 @@ class CredalPredictions:
             >>> pred.inflation(votes, coverage=0.7, scale="none").radius
             0.125
         """
+        from credalearn.conformal.calibration import calibrate  # few runs widen sets
+
         return calibrate(
             observed,
             self.lower,

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from credalearn import sets
 from credalearn.errors import CredalError
-from credalearn.sets import (
-    Intervals,
-    entropy,
-    max_entropy_box,
-    max_entropy_hull,
-    min_entropy_box,
-    min_entropy_hull,
-    mmi,
-)
+from credalearn.sets.diameter import farthest_pair
+from credalearn.sets.hull_entropy import bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,29 +24,29 @@ if TYPE_CHECKING:
 def imprecision(pred: CredalPredictions) -> Tensor:
     """Maximum mean imprecision, in [0, 1]: the paper's score; for a box, its diameter."""
     if pred.vertices is None:
-        return Intervals(pred.lower, pred.upper).diameter()
-    return mmi(pred.vertices)
+        return sets.Intervals(pred.lower, pred.upper).diameter()
+    return farthest_pair(pred.vertices)
 
 
 def max_entropy(pred: CredalPredictions) -> Tensor:
     """Largest entropy within the set, in bits: total uncertainty. To 1e-3 bits for V > 2."""
     if pred.vertices is None:
-        return max_entropy_box(pred.lower, pred.upper)
-    return max_entropy_hull(pred.vertices)
+        return sets.max_entropy_box(pred.lower, pred.upper)
+    return sets.max_entropy_hull(pred.vertices)
 
 
 def min_entropy(pred: CredalPredictions) -> Tensor:
     """Smallest entropy within the set, in bits: what no choice within the set removes."""
     if pred.vertices is None:
-        return min_entropy_box(pred.lower, pred.upper)
-    return min_entropy_hull(pred.vertices)
+        return sets.min_entropy_box(pred.lower, pred.upper)
+    return bits(pred.vertices).amin(1)
 
 
 def mutual_information(pred: CredalPredictions) -> Tensor:
     """H(mean of the vertices) − mean of their H, in bits: how much the members disagree."""
     if pred.vertices is None:
         raise CredalError("score 'mutual-information' needs vertices; these predictions have none.")
-    return (entropy(pred.vertices.mean(1)) - entropy(pred.vertices).mean(1)).clamp(min=0)
+    return (bits(pred.vertices.mean(1)) - bits(pred.vertices).mean(1)).clamp(min=0)
 
 
 def evidence(pred: CredalPredictions) -> Tensor:
@@ -69,7 +63,7 @@ SCORES: dict[str, Callable[[CredalPredictions], Tensor]] = {
     "evidence": evidence,
     "lower-probability": lambda pred: 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0],
     "top-probability": lambda pred: 1 - pred.probs.amax(1),
-    "entropy": lambda pred: entropy(pred.probs),
+    "entropy": lambda pred: bits(pred.probs),
     "max-entropy": max_entropy,
     "min-entropy": min_entropy,
 }

@@ -19,7 +19,7 @@ from credalearn.theory import (
     last_layer_complexity,
     least_objective,
 )
-from credalearn.theory.least_objective import _smallest_entropy
+from credalearn.theory.objective import _smallest_entropy
 from random_sets import KINDS
 
 

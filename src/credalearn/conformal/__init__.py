@@ -1,8 +1,5 @@
 """Predicted sets widened until they contain what people say about new items; without torch."""
 
-from credalearn.conformal.inflation import Distance as Distance
-from credalearn.conformal.inflation import Inflation as Inflation
-from credalearn.conformal.inflation import Scale as Scale
-from credalearn.conformal.inflation import Stratum as Stratum
-from credalearn.conformal.inflation import Target as Target
-from credalearn.conformal.inflation import score_strata as score_strata
+from credalearn._lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
-from credalearn._formats import many, percent
+from credalearn._formats import about_groups, many, percent
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -38,19 +38,6 @@ def rank_of(items: int, coverage: float) -> int:
     r"""Which of n sorted nonconformities the radius is: :math:`\lceil (n+1) c \rceil`."""
     # The 7th of 99 at 7 %, though .07 · 100 = 7.000000000000001; gives away 1e-9 / (n + 1).
     return max(1, math.ceil((items + 1) * coverage - 1e-9))
-
-
-def about_groups(
-    num_groups: int | None, items: int, group: str | None, what: str = "guarantee"
-) -> str:
-    """What groups do to a promise about independent items; nothing where there are none."""
-    if num_groups is None or num_groups == items:
-        return ""
-    name = f" ({group})" if group else ""
-    return (
-        f"The {what} assumes independent items; these come from {many(num_groups, 'group')}{name}, "
-        "and with few large groups it is weaker than stated."
-    )
 
 
 def score_strata(score: np.ndarray, edges: Sequence[float]) -> list[str]:

@@ -21,10 +21,10 @@ def p_value(errors: np.ndarray, n: np.ndarray, rate: float, *, binary: bool) -> 
     :math:`\min(e^{-n\,\mathrm{kl}(\hat r, r)},\; \mathrm{e} \cdot P(B \le \lceil e \rceil))`.
     """
     if binary:
-        return _binomial_tail(errors, n, rate)
+        return binomial_tail(errors, n, rate)
     observed = np.minimum(errors / n, rate)
     hoeffding = np.exp(-n * _divergence(observed, rate))
-    bentkus = np.e * _binomial_tail(_whole(errors, n), n, rate)
+    bentkus = np.e * binomial_tail(_whole(errors, n), n, rate)
     smaller: np.ndarray = np.minimum(hoeffding, bentkus)
     return smaller.clip(max=1)
 
@@ -49,7 +49,7 @@ def interval(
     return np.where(errors > 0, betaincinv(np.maximum(errors, 1), n - errors + 1, level), 0), high
 
 
-def _binomial_tail(errors: np.ndarray, n: np.ndarray, rate: float) -> np.ndarray:
+def binomial_tail(errors: np.ndarray, n: np.ndarray, rate: float | np.ndarray) -> np.ndarray:
     """P(B <= errors); errors and n need not be whole, for samples grown in thought."""
     right = n - errors
     tail: np.ndarray = betaincc(errors + 1, np.where(right > 0, right, 1), rate)

@@ -7,9 +7,8 @@ from typing import Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn._formats import many, percent
+from credalearn._formats import about_groups, many, percent
 from credalearn._ranks import as_scores
-from credalearn.conformal.inflation import about_groups
 from credalearn.errors import CredalError
 from credalearn.guarantees.promises import Promise
 from credalearn.guarantees.truths import HAVING, TRUTHS, Truth

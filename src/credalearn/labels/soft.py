@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from credalearn import sets
 from credalearn._checks import check_choice, check_number
-from credalearn.sets import CredalSet, Intervals, LowerBounds, Vertices
+from credalearn.sets import CredalSet, LowerBounds
 from credalearn.sets.checks import as_classes, as_distributions, as_floats, check_sets, require
 
 SoftRule = Literal["relax", "relax-ties", "precise"]
@@ -129,10 +130,10 @@ def from_teacher(
     return SOFT_RULES[rule](probs, outputs.argmax(1))
 
 
-def taught_labels(probs: Tensor) -> Intervals:
+def taught_labels(probs: Tensor) -> "sets.Intervals":
     """The box around what M teachers say of each item (N, M, K), and their mean as soft label."""
     lower, upper = probs.aminmax(dim=1)
-    return Intervals(lower, upper, soft=probs.mean(1).clamp(lower, upper))
+    return sets.Intervals(lower, upper, soft=probs.mean(1).clamp(lower, upper))
 
 
 def collapse(labels: CredalSet) -> LowerBounds:
@@ -163,7 +164,7 @@ def at_least(bounds: ArrayLike) -> LowerBounds:
     return LowerBounds(bounds)
 
 
-def hull(statements: ArrayLike) -> Vertices:
+def hull(statements: ArrayLike) -> "sets.Vertices":
     """Credal labels from stated distributions: all mixtures of the statements about an item.
 
     A set contains every annotator's own distribution, and the true one if it is a mixture of them.
@@ -196,4 +197,6 @@ def hull(statements: ArrayLike) -> Vertices:
     )
     # The mean of the statements lies in the hull, and changes neither the set nor its center.
     mean = given.nanmean(1, keepdim=True)
-    return Vertices(as_distributions(torch.where(said, given, mean), name="statements", ndim=3))
+    return sets.Vertices(
+        as_distributions(torch.where(said, given, mean), name="statements", ndim=3)
+    )

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from credalearn import sets
 from credalearn.errors import CredalError
-from credalearn.sets import Intervals, MeanIntervals
 from credalearn.sets.checks import as_floats, as_tensor, require
 
 
@@ -23,7 +23,7 @@ def from_statements(
     *,
     classes: Sequence[Any],
     items: ArrayLike | None = None,
-) -> Intervals | MeanIntervals:
+) -> "sets.Intervals | sets.MeanIntervals":
     r"""Credal labels from statements such as "cat 70 %, then dog 20 %, certainly no ship".
 
     A statement is the box of all distributions with at least these percentages and nothing on the
@@ -63,7 +63,7 @@ def from_statements(
     lower = torch.where((total > 1) | (is_full & (total > 0)), lower / total, lower)
     upper = (~excluded | named).to(lower.dtype)
     if items is None:
-        return Intervals(lower, upper)
+        return sets.Intervals(lower, upper)
     number = as_tensor(items, name="items")
     count = int(number.max()) + 1 if len(number) else 0
     whole = not number.is_floating_point() and number.shape == (len(lower),)
@@ -74,10 +74,10 @@ def from_statements(
     item = number[order]
     place = torch.arange(len(order)) - torch.searchsorted(item, item)  # among those of its item
     if not place.any():
-        return Intervals(lower[order], upper[order])
+        return sets.Intervals(lower[order], upper[order])
     boxes = torch.zeros(3, count, int(place.max()) + 1, len(classes), dtype=lower.dtype)
     boxes[:, item, place] = torch.stack([lower, upper, torch.ones_like(lower)])[:, order]
-    return MeanIntervals(boxes[0], boxes[1], boxes[2, :, :, 0])
+    return sets.MeanIntervals(boxes[0], boxes[1], boxes[2, :, :, 0])
 
 
 def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]:

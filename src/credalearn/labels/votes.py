@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from torch import Tensor
 
+from credalearn import sets
 from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
 from credalearn.labels.soft import relax_at, relax_ties
-from credalearn.sets import CredalSet, Intervals, LowerBounds, TotalVariationBall
+from credalearn.sets import CredalSet, LowerBounds
 from credalearn.sets.checks import as_distributions, as_one_per_item, as_votes, require
 
 VoteRule = Literal[
@@ -49,26 +50,28 @@ def _clopper_pearson(votes: Tally) -> LowerBounds:
     return LowerBounds(lower_limits(votes.counts, votes.total, level=level), soft=votes.shares)
 
 
-def _clopper_pearson_intervals(votes: Tally) -> Intervals:
+def _clopper_pearson_intervals(votes: Tally) -> CredalSet:
     level = (1 - votes.confidence) / (2 * votes.counts.shape[1])
     lower = lower_limits(votes.counts, votes.total, level=level)
     upper = 1 - lower_limits(votes.total - votes.counts, votes.total, level=level)
-    return Intervals(lower, upper, soft=votes.shares)
+    return sets.Intervals(lower, upper, soft=votes.shares)
 
 
-def _total_variation(votes: Tally) -> TotalVariationBall:
+def _total_variation(votes: Tally) -> CredalSet:
     total, num_classes = votes.total[:, 0], votes.counts.shape[1]
     if num_classes == 1:
-        return TotalVariationBall(votes.shares, torch.zeros_like(total))
+        return sets.TotalVariationBall(votes.shares, torch.zeros_like(total))
     events = num_classes * math.log(2) + math.log1p(-(2.0 ** (1 - num_classes)))  # log(2^K − 2)
     # Without votes the root is infinite, and the radius 1 contains every distribution.
     root = ((events - math.log(1 - votes.confidence)) / (2 * total)).sqrt()
-    return TotalVariationBall(votes.shares, root.clamp(max=1))
+    return sets.TotalVariationBall(votes.shares, root.clamp(max=1))
 
 
-def _hull(votes: Tally) -> Intervals:
+def _hull(votes: Tally) -> CredalSet:
     possible = (votes.counts > 0) | (votes.total == 0)
-    return Intervals(torch.zeros_like(votes.shares), possible.to(votes.shares), soft=votes.shares)
+    return sets.Intervals(
+        torch.zeros_like(votes.shares), possible.to(votes.shares), soft=votes.shares
+    )
 
 
 VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {

@@ -90,17 +90,12 @@ class Model:
     def _batch_outputs(self, inputs: Tensor) -> Outputs:
         logits: list[Tensor] = []
         features: Tensor | None = None
-        dropping = _dropping if self.method.num_passes > 1 else nullcontext
+        one_pass = self.method.num_passes == 1
         for member in self.members:
             device = next(member.parameters()).device
             member.eval()
-            # Each batch draws the same masks: one per pass, whatever items it has.
-            with (
-                torch.no_grad(),
-                seeded(torch.device("cpu"), self.random_state, 0, 1),
-                _whole_float32(),
-                dropping(member),
-            ):
+            dropping = nullcontext() if one_pass else _dropping(member, self.random_state)
+            with torch.no_grad(), _whole_float32(), dropping:
                 for _ in range(self.method.num_passes):
                     found = member.features(inputs.to(device))
                     logits.append(member.logits(found).float().cpu())
@@ -111,13 +106,15 @@ class Model:
 
 
 @contextmanager
-def _dropping(network: Network) -> Iterator[None]:
+def _dropping(network: Network, random_state: int) -> Iterator[None]:
     """Leave dropout on, with one mask for all items of a pass; other layers stay as they are."""
+    # Each batch draws the same masks: one per pass, whatever items it has.
     dropouts = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
     layers = [layer for layer in network.modules() if isinstance(layer, dropouts)]
     hooks = [layer.register_forward_hook(_drop) for layer in layers]
     try:
-        yield
+        with seeded(torch.device("cpu"), random_state, 0, 1):
+            yield
     finally:
         for hook in hooks:
             hook.remove()

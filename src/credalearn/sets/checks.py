@@ -51,9 +51,10 @@ def refuse_no_array(tensor: Tensor, *, name: str) -> None:
         raise CredalError(f"{name} must be a dense tensor of real numbers; got {kind}.")
 
 
-def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tensor:
+def as_floats(values: Any, *, name: str, ndim: int | None, finite: bool = True) -> Tensor:
     """``values`` as a float32 or float64 tensor of ``ndim`` dimensions; whole numbers convert."""
     tensor = as_tensor(values, name=name)
+    ndim = max(tensor.ndim, 1) if ndim is None else ndim
     if not tensor.is_floating_point():
         tensor = tensor.to(torch.get_default_dtype())
     if tensor.dtype not in (torch.float32, torch.float64):
@@ -181,8 +182,7 @@ def moved(batch: Batch, *args: Any, **kwargs: Any) -> Batch:
 
 def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tensor:
     """``values`` as a float tensor whose last dimension holds distributions."""
-    tensor = as_tensor(values, name=name)
-    tensor = as_floats(tensor, name=name, ndim=max(tensor.ndim, 1) if ndim is None else ndim)
+    tensor = as_floats(values, name=name, ndim=ndim)
     require_distributions(tensor, name=name)
     return tensor
 

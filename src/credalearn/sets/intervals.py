@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -11,11 +10,9 @@ from torch import Tensor
 from credalearn.sets.base import CredalSet
 from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require, require_bounds
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
+from credalearn.sets.greedy import greedy
 
 _FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds 0.1 in float64
-# Numbers sorted at once on a CPU: they stay in the cache. With several threads torch would split a
-# larger block, and the threads wait for each other: three times slower on a busy machine.
-_BLOCK, _BLOCK_OF_SEVERAL_THREADS = 2**17, 2**15
 
 
 @final
@@ -68,7 +65,7 @@ class Intervals(CredalSet):
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """Free mass poured into the dearest (or cheapest) classes first (de Campos et al.)."""
-        return poured(self.lower, self.upper, cost, largest=largest)
+        return greedy(poured, cost, self.lower, self.upper, largest=largest)
 
     def center(self) -> Tensor:
         r"""The same share of the way up per class, :math:`\ell + t(u - \ell)`, shape (N, K)."""
@@ -90,35 +87,11 @@ class Intervals(CredalSet):
         return ((q >= self.lower - tolerance) & (q <= self.upper + tolerance)).all(1)
 
 
-def poured(lower: Tensor, upper: Tensor, cost: Tensor, *, largest: bool) -> Tensor:
-    """The member of largest or smallest expected cost of each box (N, ..., K), by one sort."""
-    found, size = lower.clone(), max(1, len(cost))
-    if cost.device.type == "cpu":
-        block = _BLOCK if torch.get_num_threads() == 1 else _BLOCK_OF_SEVERAL_THREADS
-        size = max(1, size * block // max(1, cost.numel()))
-    for low, high, costs in zip(*(torch.split(x, size) for x in (found, upper, cost)), strict=True):
-        order = _ranked(costs, largest=largest)
-        room = (high - low).gather(-1, order)
-        left = (room - room.cumsum(-1)).add_(1 - low.sum(-1, keepdim=True))
-        low.scatter_add_(-1, order, torch.minimum(left, room, out=left).clamp_(min=0))
-    return found
-
-
-def _ranked(cost: Tensor, *, largest: bool) -> Tensor:
-    """The classes by cost (..., K), the dearest or the cheapest first; ties by index."""
-    # NumPy sorts whole numbers, the bits of a cost and then its index, 20 times as fast as torch.
-    plain = type(cost) is Tensor and cost.device.type == "cpu"  # subclasses have no NumPy array
-    if not plain or cost.dtype != torch.float32:
-        return cost.argsort(dim=-1, descending=largest, stable=True)
-    rising = 0.0 - cost if largest else cost + 0.0  # no −0.0, whose bits are not those of 0.0
-    bits = rising.numpy().view(np.int32)
-    bits ^= (bits >> 31) & 0x7FFFFFFF  # negative numbers in the order of their values
-    keys = bits.astype(np.int64)
-    keys <<= 32
-    keys |= np.arange(cost.shape[-1])
-    keys.sort(axis=-1)
-    keys &= 0xFFFFFFFF
-    return torch.from_numpy(keys)
+def poured(order: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+    """The member of each box (N, ..., K) with as much as possible on the first classes in order."""
+    room = (upper - lower).gather(-1, order)
+    left = (room - room.cumsum(-1)).add_(1 - lower.sum(-1, keepdim=True))
+    return lower.scatter_add(-1, order, torch.minimum(left, room, out=left).clamp_(min=0))
 
 
 def middle(lower: Tensor, upper: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 from credalearn.sets.base import CredalSet
 from credalearn.sets.checks import as_floats, require, require_shape
 from credalearn.sets.diameter import ENUMERATED_SPLITS, class_sets
+from credalearn.sets.greedy import greedy
 from credalearn.sets.intervals import Intervals, middle, poured
 
 
@@ -57,19 +58,16 @@ class MeanIntervals(CredalSet):
         )
         share = weights / weights.sum(1, keepdim=True)
         self._keep(person_lower=low, person_upper=high, share=share, soft=None)
-        self._keep(lower=self._mean(low), upper=self._mean(high))
-
-    def _mean(self, values: Tensor) -> Tensor:
-        return torch.einsum("np,npk->nk", self.share, values)
+        self._keep(lower=_mean(low, share), upper=_mean(high, share))
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """The mean of everyone's own extreme."""
-        each = cost[:, None].expand_as(self.person_lower)
-        return self._mean(poured(self.person_lower, self.person_upper, each, largest=largest))
+        people = (self.person_lower, self.person_upper, self.share)
+        return greedy(_mean_poured, cost, *people, largest=largest)
 
     def center(self) -> Tensor:
         """The mean of the centers of the people's boxes, shape (N, K)."""
-        return self._mean(middle(self.person_lower, self.person_upper))
+        return _mean(middle(self.person_lower, self.person_upper), self.share)
 
     def diameter(self) -> Tensor:
         """Largest total-variation distance between two members, shape (N,).
@@ -96,3 +94,13 @@ class MeanIntervals(CredalSet):
         for low, high, share in zip(*(each.unbind(1) for each in people), strict=True):
             total += share * torch.minimum(high @ events, 1 - low @ (1 - events))
         return total
+
+
+def _mean(values: Tensor, share: Tensor) -> Tensor:
+    """The mean of what each person has (N, P, K), shape (N, K)."""
+    return torch.einsum("np,npk->nk", share, values)
+
+
+def _mean_poured(order: Tensor, lower: Tensor, upper: Tensor, share: Tensor) -> Tensor:
+    """The mean of what :func:`poured` gives each person."""
+    return _mean(poured(order[:, None].expand_as(lower), lower, upper), share)

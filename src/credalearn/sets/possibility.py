@@ -9,6 +9,7 @@ from torch import Tensor
 
 from credalearn.sets.base import CredalSet
 from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require
+from credalearn.sets.greedy import greedy
 
 
 @final
@@ -62,10 +63,7 @@ class Possibility(CredalSet):
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """Greedy increments of the submodular max π, in the order of the cost (Shapley, 1971)."""
-        order = cost.argsort(dim=1, descending=largest, stable=True)
-        event = self.levels.gather(1, order).cummax(1).values
-        gained = event.diff(dim=1, prepend=torch.zeros_like(event[:, :1]))
-        return torch.zeros_like(gained).scatter(1, order, gained)
+        return greedy(_gained, cost, self.levels, largest=largest)
 
     def center(self) -> Tensor:
         """The pignistic distribution (Smets, 1990), shape (N, K).
@@ -90,3 +88,9 @@ class Possibility(CredalSet):
         """The nested events of the least possible classes: no other event is stricter."""
         rising, order = self.levels.sort(dim=1)
         return (q.gather(1, order).cumsum(1) <= rising + tolerance).all(1)
+
+
+def _gained(order: Tensor, levels: Tensor) -> Tensor:
+    """What each class adds to the level of the classes before it in order."""
+    event = levels.gather(1, order).cummax(1).values
+    return torch.zeros_like(levels).scatter_(1, order, event.diff(dim=1, prepend=0 * event[:, :1]))

@@ -10,6 +10,7 @@ from torch import Tensor
 from credalearn.sets.base import CredalSet
 from credalearn.sets.checks import as_distributions, as_one_per_item, require
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
+from credalearn.sets.greedy import greedy
 
 
 @final
@@ -58,13 +59,7 @@ class TotalVariationBall(CredalSet):
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """Up to ρ moved from the cheapest (or dearest) classes to the dearest (or cheapest)."""
-        gains = cost.argmax(1, keepdim=True) if largest else cost.argmin(1, keepdim=True)
-        order = cost.argsort(dim=1, descending=not largest, stable=True)
-        others = self.q.scatter(1, gains, 0).gather(1, order)
-        before = others.cumsum(1) - others
-        taken = (self.radius[:, None] - before).clamp(min=0).minimum(others)
-        left = self.q.scatter_add(1, order, -taken)
-        return left.scatter_add(1, gains, taken.sum(1, keepdim=True))
+        return greedy(_moved, cost, self.q, self.radius, largest=largest)
 
     def center(self) -> Tensor:
         """The distribution q, shape (N, K)."""
@@ -87,3 +82,13 @@ class TotalVariationBall(CredalSet):
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         return (q - self.q).abs().sum(1) / 2 <= self.radius + tolerance
+
+
+def _moved(order: Tensor, q: Tensor, radius: Tensor) -> Tensor:
+    """The ball's q after ρ is taken from the last classes in order and given to the first."""
+    mass = q.gather(1, order)
+    total = mass.cumsum(1)
+    # The last class loses all that it has, exactly, if that is at most ρ.
+    taken = (total - total[:, -1:]).add_(radius[:, None]).clamp_(min=0).minimum(mass)
+    left = q.scatter_add(1, order, -taken)
+    return left.scatter_add_(1, order[:, :1], taken.sum(1, keepdim=True))

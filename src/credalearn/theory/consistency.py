@@ -3,10 +3,10 @@
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc
 from torch import Tensor
 
 from credalearn._checks import check_number
+from credalearn.guarantees.bounds import binomial_tail
 from credalearn.sets.checks import (
     as_floats,
     as_tensor,
@@ -54,7 +54,7 @@ def consistent(
     for few, bound, alpha in ((votes, low, at_lower), (total - votes, 1 - high, at_upper)):
         suspects = (few < total * bound) & (alpha > 0)
         of = np.broadcast_to(total, low.shape)[suspects]
-        rejected[suspects] |= _at_most(few[suspects], of, bound[suspects]) < alpha[suspects]
+        rejected[suspects] |= binomial_tail(few[suspects], of, bound[suspects]) < alpha[suspects]
     return torch.from_numpy(~rejected.any(1))
 
 
@@ -106,13 +106,6 @@ def _levels(lower: Floats, upper: Floats, level: float) -> tuple[Floats, Floats]
     share_each = share / np.maximum(can_be_wrong[0].astype(np.float64) + can_be_wrong[1], 1)
     at_lower, at_upper = (np.where(wrong, share_each, 0.0) for wrong in can_be_wrong)
     return at_lower, at_upper
-
-
-def _at_most(votes: Floats, total: Floats, share: Floats) -> Floats:
-    """P(Bin(total, share) ≤ votes) by the incomplete beta function; 1 where all voted so."""
-    others = total - votes
-    tail = betainc(np.maximum(others, 1), votes + 1, 1 - share)
-    return np.where(others > 0, tail, 1.0)
 
 
 def _bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ from credalearn.methods.pocc import mean_of_two_heads, two_heads
 from credalearn.nets import MLP
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import as_floats, check_sets, require_shape
-from credalearn.theory.least_objective import least_objective
+from credalearn.theory.objective import least_objective
 
 if TYPE_CHECKING:
     from credalearn.classifier import CredalClassifier

@@ -14,7 +14,6 @@ from torch.nn.functional import linear, logsigmoid
 
 from credalearn.nets import MLP, Network
 from credalearn.sets import CredalSet
-from credalearn.train._random import seeded
 
 Inputs = Any  # a tensor or a SciPy sparse matrix, shape (N, D)
 Objective = Callable[[Tensor], tuple[float, Tensor]]  # a point to its value and slope
@@ -135,8 +134,9 @@ class LinearProblem:
     def network(self, heads: list[Tensor]) -> Network:
         """The heads as a network, which takes features as they are."""
         shape = {"num_heads": len(heads), "num_classes": self.num_classes}
-        with seeded(torch.device("cpu"), 0):  # the first weights, which are replaced below
+        with torch.device("meta"):  # draws no first weights: theirs follow
             network = Network(self.backbone, num_features=self.num_features, **shape)
+        network.heads.to_empty(device="cpu")
         values = torch.cat(heads, 1).float()  # (D + 1, H · K)
         with torch.no_grad():
             network.heads.weight.copy_(values[:-1].T)
