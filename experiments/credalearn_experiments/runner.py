@@ -30,7 +30,7 @@ from credalearn.train import (
 )
 from credalearn.train.distributed import find_device, own_gpu, tell, world_size
 from credalearn.train.training import Execution
-from credalearn_experiments.data import DataFolders, MissingDataError, Task, load_foreign, load_task
+from credalearn_experiments.data import FOREIGN, DataFolders, MissingDataError, Task, load_task
 from credalearn_experiments.evaluation import Measurements, measure
 from credalearn_experiments.labels import training_labels
 from credalearn_experiments.plugins import check_method, check_predictions, load_plugin
@@ -317,8 +317,7 @@ class Runner:
             key = (name, run.setting.image_size, run.limit)
             if key not in self._foreign:
                 try:
-                    images = load_foreign(name, self.data, size=key[1], limit=run.foreign_limit)
-                    self._foreign[key] = images
+                    self._foreign[key] = FOREIGN[name](self.data, key[1], run.foreign_limit)
                 except MissingDataError as error:
                     print(f"no AUROC on {name}: {error}", file=sys.stderr)
                     self._foreign[key] = None

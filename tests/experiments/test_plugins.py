@@ -149,7 +149,6 @@ def test_failing_method_does_not_stop_the_others(
     ("changes", "message"),
     [
         ([("    return Task(", "    Task(")], "must return a Task; it returned NoneType"),
-        ([(", limit: int | None)", ")"), ("[:limit]", "")], "must take two arguments, the folders"),
         (
             [
                 ("randn(600, 2, ", "randn(600, 3, 16, 16, "),

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credalearn.errors import CredalError
 from credalearn_experiments.data.folders import DataFolders, naming, read_verified
 from credalearn_experiments.data.task import Task
 
@@ -33,7 +32,7 @@ def cifar100(folders: DataFolders, limit: int | None = None) -> Task:
     get = _GET.format("cifar-100")
     # Before each image a coarse and a fine label.
     parts = [
-        _read_binary(f"cifar-100-binary/{name}.bin", folders, labels=2, num_classes=100, get=get)
+        _read_binary(f"cifar-100-binary/{name}.bin", folders, labels=2, get=get)
         for name in ("train", "test")
     ]
     classes = tuple(f"class {number}" for number in range(100))
@@ -43,7 +42,7 @@ def cifar100(folders: DataFolders, limit: int | None = None) -> Task:
 def read_cifar10(batch: str, folders: DataFolders) -> tuple[Tensor, Tensor]:
     """Images (uint8, shape (N, 3, 32, 32)) and labels (int64, shape (N,)) of one batch."""
     name, get = f"cifar-10-batches-bin/{batch}.bin", _GET.format("cifar-10")
-    return _read_binary(name, folders, labels=1, num_classes=10, get=get)
+    return _read_binary(name, folders, labels=1, get=get)
 
 
 def split_in_two(items: int, first: int) -> tuple[Tensor, Tensor]:
@@ -53,7 +52,7 @@ def split_in_two(items: int, first: int) -> tuple[Tensor, Tensor]:
 
 
 def _read_binary(
-    name: str, folders: DataFolders, *, labels: int, num_classes: int, get: str
+    name: str, folders: DataFolders, *, labels: int, get: str
 ) -> tuple[Tensor, Tensor]:
     """Images and the last of so many labels that are before each image."""
     path = folders.find(name, what="a file of CIFAR", get=get)
@@ -62,10 +61,7 @@ def _read_binary(
         rows = torch.from_numpy(
             np.frombuffer(content, np.uint8).reshape(-1, labels + _PIXELS).copy()
         )
-        y = rows[:, labels - 1].long()
-        if not len(y) or y.max() >= num_classes:
-            raise CredalError(f"it must have labels from 0 to {num_classes - 1}")
-    return rows[:, labels:].reshape(-1, 3, 32, 32), y
+    return rows[:, labels:].reshape(-1, 3, 32, 32), rows[:, labels - 1].long()
 
 
 def _pooled(

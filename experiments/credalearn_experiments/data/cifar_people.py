@@ -6,15 +6,12 @@ predictions with. Our tasks hold some back. Shapes: N images, K = 10 classes.
 
 import hashlib
 import io
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from credalearn.errors import CredalError
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10, split_in_two
 from credalearn_experiments.data.folders import DataFolders, naming, read_verified, refuse
 from credalearn_experiments.data.task import Task
@@ -28,10 +25,7 @@ _GET_10N = (
     "get CIFAR-10_human.pt from https://github.com/UCSC-REAL/cifar-10-100n, open it with torch "
     "and write its arrays with numpy.savez as cifar10n/cifar10n.npz in the data folder"
 )
-_NAMES_10N = (
-    *("clean_label", "aggre_label", "worse_label"),
-    *("random_label1", "random_label2", "random_label3"),
-)
+_NAMES_10N = ("clean_label", "aggre_label", "worse_label", *(f"random_label{n}" for n in (1, 2, 3)))
 # Of the labels as bytes, one after the other: the archive around them is the user's own.
 _SHA256_10N = "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268"
 
@@ -78,11 +72,10 @@ def cifar10n_voted(folders: DataFolders, limit: int | None = None) -> Task:
     Training: as in ``cifar10n``. Test: ``data_batch_5``. Voted: the same, with three votes each.
     """
     train, _ = read_cifar10("data_batch_1", folders)
-    images, y = _test(folders, limit)
-    votes = cifar10n_votes(folders)
-    held_out = votes[4 * len(train) :][:limit]
+    test, votes = _test(folders, limit), cifar10n_votes(folders)
     learned = (train[:limit], votes[: len(train)][:limit])
-    return _task("cifar10n-voted", learned, (images, y), (images, held_out))
+    held_out = (test[0], votes[4 * len(train) :][:limit])
+    return _task("cifar10n-voted", learned, test, held_out)
 
 
 def cifar10n_most(folders: DataFolders, limit: int | None = None) -> Task:
@@ -113,19 +106,20 @@ def _test(folders: DataFolders, limit: int | None) -> Pair:
     return images[:limit], y[:limit]
 
 
-def _task(name: str, train: Pair, test: Pair, voted: Pair | None = None) -> Task:
+def _task(
+    name: str, train: Pair, test: Pair, voted: Pair | tuple[None, None] = (None, None)
+) -> Task:
     """A task of inputs with votes, inputs with true classes, and held-out inputs with votes."""
-    inputs, counts = train
     return Task(
         name=name,
         classes=CIFAR10_CLASSES,
-        train_inputs=inputs,
-        train_y=counts.argmax(1),  # torch documents the first of equal ones
-        train_counts=counts,
+        train_inputs=train[0],
+        train_y=train[1].argmax(1),  # torch documents the first of equal ones
+        train_counts=train[1],
         test_inputs=test[0],
         test_y=test[1],
-        voted_inputs=None if voted is None else voted[0],
-        voted_counts=None if voted is None else voted[1],
+        voted_inputs=voted[0],
+        voted_counts=voted[1],
     )
 
 
@@ -139,13 +133,11 @@ def cifar10n_votes(folders: DataFolders) -> Tensor:
         # Opened here, since NumPy leaves a damaged archive open.
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             labels = np.stack([file[name].astype(np.int64) for name in _NAMES_10N])
-        if labels.ndim != 2 or labels.min() < 0 or labels.max() > 9:
-            raise CredalError("its labels must be six arrays of classes 0 to 9")
+        votes = one_hot(torch.from_numpy(labels[3:]), 10).sum(0)
     digest = hashlib.sha256(labels.astype(np.uint8).tobytes()).hexdigest()
     if digest != _SHA256_10N:
-        difference = f"the sha256 of its labels is {digest}, not {_SHA256_10N}"
-        refuse(path, difference, get=_GET_10N)
-    return one_hot(torch.from_numpy(labels[3:]), 10).sum(0)
+        refuse(path, f"the sha256 of its labels is {digest}, not {_SHA256_10N}", get=_GET_10N)
+    return votes
 
 
 def read_cifar10h(folders: DataFolders) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,11 +146,5 @@ def read_cifar10h(folders: DataFolders) -> tuple[Tensor, Tensor, Tensor]:
     content = read_verified(path, get=_GET_10H)
     images, y = read_cifar10("test_batch", folders)
     with naming(path, "the votes of CIFAR-10H", get=_GET_10H):
-        votes: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
-        counts = votes.astype(np.int64)
-        if votes.shape != (len(images), 10) or (votes != counts).any():
-            raise CredalError(
-                f"{len(images)} rows of ten whole numbers are needed; it has {votes.dtype} of "
-                f"shape {votes.shape}"
-            )
-    return images, y, torch.from_numpy(counts)
+        counts = torch.from_numpy(np.load(io.BytesIO(content), allow_pickle=False))
+    return images, y, counts

@@ -20,8 +20,9 @@ from credalearn._tensors import read_tensors
 from credalearn.app.nodules import load_nodules
 from credalearn.nets import build_network
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10
-from credalearn_experiments.data.cifar_people import cifar10n_votes
+from credalearn_experiments.data.cifar_people import cifar10n_votes, read_cifar10h
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.teachers import teacher_features
 
 Rows = np.ndarray
 Votes = tuple[np.ndarray, np.ndarray, np.ndarray]  # item, annotator and class of each vote
@@ -191,16 +192,8 @@ def _on_features(
 @cache
 def voted_features(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
     """Features of all 10,000 images, and their votes; computing them takes longer than a fit."""
-    from credalearn_experiments.data import load_task
-
-    task = load_task("cifar10h-features", folders)
-    assert task.train_counts is not None
-    assert task.voted_inputs is not None
-    assert task.voted_counts is not None
-    # In the order of CIFAR-10's test images, which the other sets of votes refer to.
-    order = np.argsort(np.random.default_rng(0).permutation(10_000))
-    X = torch.cat([task.train_inputs, task.voted_inputs]).double().numpy()[order]
-    return X, torch.cat([task.train_counts, task.voted_counts]).numpy()[order]
+    images, _, counts = read_cifar10h(folders)
+    return teacher_features(images, folders).double().numpy(), counts.numpy()
 
 
 @cache

@@ -4,7 +4,7 @@ All are resized to the size of the training images. Only images are read, no lab
 """
 
 import gzip
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 from PIL import Image
@@ -16,6 +16,7 @@ from credalearn_experiments.data.folders import DataFolders, naming
 from credalearn_experiments.data.images import read_images, resize
 
 AT_MOST = 10_000  # images of Places365 (36,500) and ImageNet (50,000): as many as CIFAR's test
+Loader = Callable[[DataFolders, int, int | None], Tensor]
 
 
 def svhn(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
@@ -49,24 +50,15 @@ def fashion_mnist(folders: DataFolders, size: int, limit: int | None = None) -> 
     return resize(np.repeat(gray[:limit, :, :, None], 3, axis=3), size)
 
 
-def places365(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-    """Photographs of Places365: ``places365/val_256``, or any images in ``places365``."""
-    get = "unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/"
-    return _photographs(folders, size, limit, "places365/val_256", "places365", get=get)
-
-
-def imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-    """Validation photographs of ImageNet: ``imagenet/val``, with or without class folders."""
-    get = "unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/"
-    return _photographs(folders, size, limit, "imagenet/val", get=get)
-
-
-def _photographs(
-    folders: DataFolders, size: int, limit: int | None, *names: str, get: str
-) -> Tensor:
+def _photographs(*names: str, get: str) -> Loader:
     """At most 10,000 images of a folder, evenly spread over the sorted files."""
-    folder = folders.find(*names, what=names[0], get=f"{get} of the data folder")
-    return read_images(spread(image_files(folder), AT_MOST)[:limit], size)
+
+    def load(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
+        files = image_files(folders.find(*names, what=names[0], get=f"{get} of the data folder"))
+        count = min(len(files), AT_MOST)
+        return read_images([files[n * len(files) // count] for n in range(count)][:limit], size)
+
+    return load
 
 
 def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
@@ -83,8 +75,20 @@ def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> 
     return resize(images[:limit], size)
 
 
-def spread(items: list[Path], at_most: int) -> list[Path]:
-    """At most so many items, evenly spread, in their order."""
-    if len(items) <= at_most:
-        return items
-    return [items[number * len(items) // at_most] for number in range(at_most)]
+FOREIGN: dict[str, Loader] = {
+    "svhn": svhn,
+    "places365": _photographs(
+        *("places365/val_256", "places365"),
+        get="unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/",
+    ),
+    "fashion-mnist": fashion_mnist,
+    "imagenet": _photographs(
+        "imagenet/val",
+        get="unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/",
+    ),
+    "tiny-imagenet": tiny_imagenet,
+}
+"""Loaders of foreign images: given the folders, the size in pixels and the maximum number.
+
+They return uint8 of shape (N, 3, size, size).
+"""

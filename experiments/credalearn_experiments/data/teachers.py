@@ -1,8 +1,8 @@
 """The paper's teachers: public networks for CIFAR whose outputs or features others learn from.
 
 Their weights are the state dicts of github.com/chenyaofo/pytorch-cifar-models, which the user
-downloads. The end of a file's name is the start of its SHA-256; other weights are read only if
-``CREDALEARN_UNVERIFIED=1``.
+downloads. The end of a file's name is the start of its SHA-256; other weights of that name are read
+only if ``CREDALEARN_UNVERIFIED=1``.
 
 Shapes: N items, K classes.
 """
@@ -13,6 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.nets.backbones import load_weights, read_weights
@@ -27,15 +28,19 @@ Triple = tuple[float, float, float]
 
 # By name: the network, the release of its files, its name in them, and digests by data set.
 TEACHERS: dict[str, tuple[Callable[[int], nn.Module], str, str, dict[str, str]]] = {
-    "resnet20": (ResNet20, "resnet", "resnet20", {"cifar10": "4118986f", "cifar100": "23dac2f1"}),
-    "shufflenetv2": (
-        *(shufflenet_v2, "shufflenetv2", "shufflenetv2_x0_5"),
-        {"cifar10": "1308b4e9", "cifar100": "1977720f"},
-    ),
-    "mobilenetv2": (
-        *(mobilenet_v2, "mobilenetv2", "mobilenetv2_x0_5"),
-        {"cifar10": "ca14ced9", "cifar100": "9f915757"},
-    ),
+    name: (build, release, model, {"cifar10": ten, "cifar100": hundred})
+    for name, build, release, model, ten, hundred in (
+        ("resnet20", ResNet20, "resnet", "resnet20", "4118986f", "23dac2f1"),
+        (
+            "shufflenetv2",
+            shufflenet_v2,
+            "shufflenetv2",
+            "shufflenetv2_x0_5",
+            "1308b4e9",
+            "1977720f",
+        ),
+        ("mobilenetv2", mobilenet_v2, "mobilenetv2", "mobilenetv2_x0_5", "ca14ced9", "9f915757"),
+    )
 }
 # Number of classes, and mean and standard deviation of each channel as shares of 255.
 _INPUTS: dict[str, tuple[int, Triple, Triple]] = {
@@ -85,21 +90,14 @@ class CifarBackbone(nn.Module):
 
 def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Module:
     """The teacher with its published weights, in evaluation mode, on the CPU."""
+    check_choice(name, TEACHERS, name="teacher")
     build, release, model, digests = TEACHERS[name]
-    start, published = f"teachers/{dataset}_{model}-", digests[dataset]
-    file = f"{start}{published}.pt"
-    get = f"download {_SOURCE}/{release}/{file.removeprefix('teachers/')} into teachers/ "
-    get += "of the data folder"
-    others = [path for folder in folders.folders for path in sorted(folder.glob(f"{start}*.pt"))]
-    path = folders.look(file) or (others[0] if others else None)
-    path = path or folders.find(file, what=f"the teacher {name} for {dataset}", get=get)
-    digest, stated = sha256_of(path), path.stem.rpartition("-")[2]
-    if len(stated) != 8 or not digest.startswith(stated):
-        raise CredalError(
-            f"{path} is damaged: its SHA-256 starts with {digest[:8]}. To fix: {get}."
-        )
-    if stated != published:
-        refuse(path, f"its SHA-256 starts with {stated}, not {published}", get=get)
+    file = f"{dataset}_{model}-{digests[dataset]}.pt"
+    get = f"download {_SOURCE}/{release}/{file} into teachers/ of the data folder"
+    path = folders.find(f"teachers/{file}", what=f"the teacher {name} for {dataset}", get=get)
+    digest = sha256_of(path)[:8]
+    if digest != digests[dataset]:
+        refuse(path, f"its SHA-256 starts with {digest}, not {digests[dataset]}", get=get)
     network = build(_INPUTS[dataset][0])
     load_weights(network, read_weights(path), source=path)
     return network.eval()

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from credalearn.train import Recipe
 from credalearn_experiments.settings import (
-    PAPER_TEACHERS,
     TEN_SEEDS,
     Annotators,
     Setting,
@@ -21,6 +20,12 @@ from credalearn_experiments.settings import (
     Votes,
 )
 
+# The paper's names, by ours.
+PAPER_TEACHERS = {
+    "resnet20": "ResNet-20",
+    "shufflenetv2": "ShuffleNetV2-0.5x",
+    "mobilenetv2": "MobileNetV2-x0.5",
+}
 # The paper's names of the methods, in the order of its tables.
 PAPER_METHODS = {
     "edl": "EDL",
