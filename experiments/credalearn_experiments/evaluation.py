@@ -7,6 +7,7 @@ V held-out items with votes, K classes.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import torch
@@ -124,12 +125,19 @@ def tempered_ece(probs: Tensor, y: Tensor) -> float:
     The temperature is fitted to items like those of the test: the best case for every method.
     """
     probs, y = probs.double().cpu(), y.cpu()
-    right, halves = one_hot(y, probs.shape[1]), split_in_two(len(y), len(y) // 2)
-    errors = [
-        ece(temper(probs[test], fit_temperature(probs[rest], right[rest])), y[test])
-        for rest, test in (halves, halves[::-1])
+    right = one_hot(y, probs.shape[1])
+    return tempered_mean(probs, right, lambda found, rows: ece(found, y[rows]))
+
+
+def tempered_mean(
+    probs: Tensor, targets: Tensor, metric: Callable[[Tensor, Tensor], float]
+) -> float:
+    """Mean of a metric of each half of the items, given its rows, tempered by the other half."""
+    found = [
+        metric(temper(probs[test], fit_temperature(probs[rest], targets[rest])), test)
+        for rest, test in permutations(split_in_two(len(probs), len(probs) // 2))
     ]
-    return sum(errors) / 2
+    return sum(found) / 2
 
 
 def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[float, ...]:

@@ -62,10 +62,9 @@ class Part:
 
 def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
     """Training items out of fold, calibration items and test items, by the default learner."""
-    X, new = data.features(data.train, data.others)
-    groups = None if data.groups is None else data.groups[data.train]
+    X, new = data.inputs
     clf = cl.CredalClassifier(random_state=random_state, device="cpu")
-    clf.fit(X, cl.from_votes(data.counts[data.train]), groups=groups)
+    clf.fit(X, data.labels, groups=data.train_groups)
     assert clf.out_of_fold_ is not None
     found, count = clf.predict_credal(new), len(data.split[1])
     parts = zip(
@@ -85,6 +84,12 @@ def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
         )
         for pred, votes, rows in parts
     ]
+
+
+def measure_all(path: Path, folders: DataFolders, number: int, *, workers: int = 1) -> None:
+    """Measure on so many splits of every set, and keep the means in a CSV file."""
+    found = [measure(name, folders, number, workers=workers) for name in NAMES]
+    pl.DataFrame([line for lines in found for line in lines]).write_csv(path)
 
 
 def measure(

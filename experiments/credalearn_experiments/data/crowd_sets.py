@@ -18,7 +18,9 @@ from torch import Tensor
 
 from credalearn._tensors import read_tensors
 from credalearn.app.nodules import load_nodules
+from credalearn.labels import from_votes
 from credalearn.nets import build_network
+from credalearn.sets import CredalSet
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10
 from credalearn_experiments.data.cifar_people import cifar10n_votes, read_cifar10h
 from credalearn_experiments.data.folders import DataFolders
@@ -51,6 +53,21 @@ class CrowdSet:
     def others(self) -> Rows:
         """Rows of calibration, then of test."""
         return np.concatenate(self.split[1:])
+
+    @property
+    def inputs(self) -> tuple[Any, Any]:
+        """Features of the training items and of the others."""
+        return self.features(self.train, self.others)
+
+    @property
+    def labels(self) -> CredalSet:
+        """What the votes say of the training items."""
+        return from_votes(self.counts[self.train])
+
+    @property
+    def train_groups(self) -> np.ndarray | None:
+        """Groups of the training items, if there are groups."""
+        return None if self.groups is None else self.groups[self.train]
 
     @property
     def answers(self) -> tuple[Tensor, Tensor]:

@@ -16,8 +16,7 @@ from credalearn_experiments.data.cifar_people import read_cifar10h
 from credalearn_experiments.data.crowd_sets import CROWD_SETS
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import CifarBackbone
-from credalearn_experiments.set_worth.networks import LINEAR, MIXED
-from credalearn_experiments.set_worth.scores import scores_of
+from credalearn_experiments.set_worth.networks import LINEAR, MIXED, scores_of
 from credalearn_experiments.set_worth.widths import (
     BOUNDS,
     CENTER,
@@ -44,12 +43,10 @@ ENSEMBLE, POCC_SET = "five softmax networks", "POCC with center head, best scale
 IMAGE_CELLS = {"CIFAR-10H, all votes": None}
 IMAGE_LEARNERS = (*MIXED, ENSEMBLE, DISTILLED, BOUNDS)
 IMAGE_SETS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, POCC_SET, DEFAULT)
+_AUGMENTS = ("none", "crop-flip", "mixup", "cutmix")
 SCRATCH: dict[str, tuple[str, Any]] = {
-    **{f"softmax, {name}": ("softmax", name) for name in ("crop-flip", "mixup", "cutmix")},
-    **{
-        f"POCC with center head, {name}": ("pocc-center", name)
-        for name in ("none", "crop-flip", "mixup", "cutmix")
-    },
+    **{f"softmax, {name}": ("softmax", name) for name in _AUGMENTS[1:]},
+    **{f"POCC with center head, {name}": ("pocc-center", name) for name in _AUGMENTS},
 }
 _SCRATCH_ITEMS = 2000
 _SCRATCH_RECIPE: dict[str, Any] = {
@@ -61,7 +58,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Mixed images, five networks, one that they taught, and the widths of their sets."""
     data = CROWD_SETS[cell](folders, seed)
     images = read_cifar10h(folders)[0].float().numpy()
-    labels = cl.from_votes(data.counts[data.train])
+    labels = data.labels
     state = 10 * seed  # every split has networks of its own
 
     def fit(method: str, random_state: int = state, **options: Any) -> cl.CredalClassifier:
@@ -91,7 +88,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
         DISTILLED: predict(distilled),
         BOUNDS: predict(fit("credal-bounds")),
     }
-    X, new = data.features(data.train, data.others)
+    X, new = data.inputs
     linear = cl.CredalClassifier(random_state=seed, device="cpu").fit(X, labels)
     found[LINEAR] = linear.predict_credal(new)
     for learner in IMAGE_LEARNERS:
