@@ -32,7 +32,7 @@ from credalearn.theory import consistent
 from credalearn_experiments.data import Task
 from credalearn_experiments.data.cifar import split_in_two
 from credalearn_experiments.guaranteed_sets import GuaranteedSets
-from credalearn_experiments.records import CURVE_POINTS
+from credalearn_experiments.records import CURVE_POINTS, metric_of
 from credalearn_experiments.runs import Run
 
 # Scores other than the method's own: one that all methods have, and those of a set.
@@ -67,7 +67,7 @@ def measure(
     parts = {"test": test, **strange}
     member = run.left_out is not None or run.seed not in run.setting.seeds  # serves others alone
     if task.voted_inputs is not None and task.voted_counts is not None and not member:
-        same = task.voted_inputs is task.test_inputs
+        same = torch.equal(task.voted_inputs, task.test_inputs)
         parts["voted"] = test if same else predict(task.voted_inputs)
         tensors["voted_counts"] = task.voted_counts
         metrics |= evaluate_voted(
@@ -106,16 +106,15 @@ def evaluate(
     is_set = bool((test.upper - test.lower).max() > 0)
     for name in _OTHER_SCORES if is_set else _OTHER_SCORES[:1]:
         scores = test.score(name)
-        metrics[f"auarc_{_key(name)}"] = auarc(probs, y, scores)
+        metrics[metric_of("auarc", name)] = auarc(probs, y, scores)
         for place, predictions in foreign.items():
-            metric = f"auroc_{_key(name)}_{_key(place)}"
-            metrics[metric] = auroc(scores, predictions.score(name))
+            metrics[metric_of("auroc", name, place)] = auroc(scores, predictions.score(name))
     name = _FOREIGN_SCORES.get(method, METHODS[method].score)
     insides = {"auroc": test} | ({"auroc_training": training} if training is not None else {})
     for metric, inside in insides.items():
         scores = inside.score(name)
         for place, predictions in foreign.items():
-            metrics[f"{metric}_{_key(place)}"] = auroc(scores, predictions.score(name))
+            metrics[metric_of(metric, place)] = auroc(scores, predictions.score(name))
     return metrics
 
 
@@ -146,10 +145,6 @@ def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[fl
     shares = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64)
     kept = ((1 - shares) * len(curve)).round().long().clamp(min=1)
     return tuple(curve.cpu()[kept - 1].tolist())
-
-
-def _key(name: str) -> str:
-    return name.replace("-", "_")
 
 
 KEPT = (80, 90)  # percent of the items, the most certain ones

@@ -122,6 +122,11 @@ def write_record(path: Path, record: Record) -> None:
         partial.write_text(f"{text}\n", encoding="utf-8")
 
 
+def metric_of(*parts: str) -> str:
+    """The name of a metric from its parts, such as ``auroc_fashion_mnist``."""
+    return "_".join(parts).replace("-", "_")
+
+
 def result_path(folder: Path, setting: str, method: str, seed: int) -> Path:
     """Where the record of a run is among committed results."""
     return folder / setting / f"{method}-seed-{seed}.json"

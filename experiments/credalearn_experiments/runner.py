@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -69,9 +70,8 @@ class Runner:
         on_gpu = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
         # With torchrun each process has its own GPU.
         self.device = find_device(str(own_gpu(name)) if world_size() > 1 and on_gpu else name)
-        self._tasks: dict[tuple[str, int | None], Task] = {}
-        self._labels: dict[tuple[object, ...], CredalSet] = {}
-        self._foreign: dict[tuple[str, int, int | None], Tensor | None] = {}
+        self._known_task, self._known_labels = cache(self._read_task), cache(self._make_labels)
+        self._known_foreign = cache(self._read_foreign)
 
     def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> None:
         """Train, measure and keep runs that train their own networks and have one ``group_key``.
@@ -140,14 +140,13 @@ class Runner:
 
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device."""
-        setting = run.setting
-        seed = run.seed if setting.depends_on_seed else None
-        key = (setting.task, setting.labels, setting.collapsed, run.limit, seed)
-        if key not in self._labels:
-            task = self._task(setting, run.limit)
-            labels = training_labels(setting, task, self.data, self.device, seed=run.seed)
-            self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
-        return self._labels[key]
+        seed = run.seed if run.setting.depends_on_seed else 0
+        return self._known_labels(run.setting, run.limit, seed)
+
+    def _make_labels(self, setting: Setting, limit: int | None, seed: int) -> CredalSet:
+        task = self._task(setting, limit)
+        labels = training_labels(setting, task, self.data, self.device, seed=seed)
+        return labels.to(dtype=torch.float32).to(self.device)
 
     def _train(
         self, trainings: dict[Run, Training], deadline: float | None
@@ -297,30 +296,29 @@ class Runner:
         print(f"{run.name}: {', '.join(shown)}", file=sys.stderr)
 
     def _task(self, setting: Setting, limit: int | None) -> Task:
-        key = (setting.task, limit)
-        if key not in self._tasks:
-            task = load_task(setting.task, self.data, limit=limit)
-            self._tasks[key] = replace(task, train_inputs=task.train_inputs.to(self.device))
-        height_width = tuple(self._tasks[key].train_inputs.shape[2:])  # empty for features
+        task = self._known_task(setting.task, limit)
+        height_width = tuple(task.train_inputs.shape[2:])  # empty for features
         if height_width not in ((), (setting.image_size, setting.image_size)):
             raise CredalError(
                 f"the images of task {setting.task!r} must be {setting.image_size} px square, as "
                 f"image_size of setting {setting.name!r} says; they are {height_width}. To fix: "
                 "resize them in the task, or change image_size."
             )
-        return self._tasks[key]
+        return task
+
+    def _read_task(self, name: str, limit: int | None) -> Task:
+        task = load_task(name, self.data, limit=limit)
+        return replace(task, train_inputs=task.train_inputs.to(self.device))
 
     def _foreign_sets(self, run: Run) -> dict[str, Tensor]:
         """Foreign images by set; a set that is missing is reported once and left out."""
-        found = {}
-        for name in run.setting.foreign:
-            key = (name, run.setting.image_size, run.limit)
-            if key not in self._foreign:
-                try:
-                    self._foreign[key] = FOREIGN[name](self.data, key[1], run.foreign_limit)
-                except MissingDataError as error:
-                    print(f"no AUROC on {name}: {error}", file=sys.stderr)
-                    self._foreign[key] = None
-            if (known := self._foreign[key]) is not None:
-                found[name] = known
-        return found
+        size, limit = run.setting.image_size, run.foreign_limit
+        found = {name: self._known_foreign(name, size, limit) for name in run.setting.foreign}
+        return {name: images for name, images in found.items() if images is not None}
+
+    def _read_foreign(self, name: str, size: int, limit: int | None) -> Tensor | None:
+        try:
+            return FOREIGN[name](self.data, size, limit)
+        except MissingDataError as error:
+            print(f"no AUROC on {name}: {error}", file=sys.stderr)
+            return None

@@ -78,7 +78,7 @@ def test_tasks_with_votes_keep_a_held_out_part(
     assert set(task.voted_counts.sum(1).tolist()) == {3 if name == "cifar10n-voted" else 51}
     if name == "cifar10n-voted":
         assert torch.equal(task.voted_counts, cifar10n_votes(DataFolders((tiny,)))[-ITEMS:])
-        assert task.voted_inputs is task.test_inputs
+        torch.testing.assert_close(task.voted_inputs, task.test_inputs)
     elif name != "cifar10n":  # together they are CIFAR-10H, in the order of the permutation
         order = np.random.default_rng(0).permutation(ITEMS)
         both = torch.cat([task.train_counts, task.voted_counts])
@@ -86,7 +86,7 @@ def test_tasks_with_votes_keep_a_held_out_part(
         assert torch.equal(both, torch.from_numpy(counts[order]))
     if name == "cifar10h-features":
         assert task.train_inputs.shape == (train, 64)
-        assert task.voted_inputs is task.test_inputs
+        torch.testing.assert_close(task.voted_inputs, task.test_inputs)
 
 
 def test_files_must_have_their_digests(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from credalearn._checks import check_choice
 from credalearn.errors import CredalError
-from credalearn_experiments.data import cifar_people
 from credalearn_experiments.data.cifar import cifar10, cifar100
+from credalearn_experiments.data.cifar_people import PEOPLE
 from credalearn_experiments.data.dcic import micebone, treeversity
 from credalearn_experiments.data.folders import UNVERIFIED_VARIABLE, DataFolders, MissingDataError
 from credalearn_experiments.data.foreign import FOREIGN
@@ -18,16 +18,10 @@ from credalearn_experiments.data.task import Task
 TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
     "cifar10": cifar10,
     "cifar100": cifar100,
-    "cifar10h": cifar_people.cifar10h,
     "micebone": micebone,
     "treeversity": treeversity,
-    "cifar10h-voted": cifar_people.cifar10h_voted,
-    "cifar10h-features": cifar_people.cifar10h_features,
-    "cifar10h-new-votes": cifar_people.cifar10h_new_votes,
-    "cifar10n": cifar_people.cifar10n,
-    "cifar10n-voted": cifar_people.cifar10n_voted,
-    "cifar10n-most": cifar_people.cifar10n_most,
     "lidc": lidc,
+    **PEOPLE,
 }
 """Loaders of tasks: given the folders and the maximum number of items per part."""
 

@@ -6,6 +6,7 @@ predictions with. Our tasks hold some back. Shapes: N images, K = 10 classes.
 
 import hashlib
 import io
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -30,60 +31,45 @@ _NAMES_10N = ("clean_label", "aggre_label", "worse_label", *(f"random_label{n}" 
 _SHA256_10N = "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268"
 
 Pair = tuple[Tensor, Tensor]
+"""Images, or features, and votes."""
 
 
-def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
-    """As the paper splits it: training on CIFAR-10's test images, test on ``data_batch_5``."""
-    images, _, counts = read_cifar10h(folders)
-    return _task("cifar10h", (images[:limit], counts[:limit]), _test(folders, limit))
+def _people(
+    name: str,
+    learned: Callable[[DataFolders], Pair],
+    voted: Callable[[DataFolders], Pair] | None = None,
+) -> Callable[[DataFolders, int | None], Task]:
+    """Training on images with votes; test: ``data_batch_5`` with its true classes."""
+
+    def load(folders: DataFolders, limit: int | None = None) -> Task:
+        train, test = learned(folders), read_cifar10("data_batch_5", folders)
+        return _task(name, limit, train, test, voted(folders) if voted else None)
+
+    return load
 
 
-def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10H with a fifth of its images held back, with their votes; test as in ``cifar10h``."""
-    images, _, counts = read_cifar10h(folders)
-    train, voted = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 4 // 5))
-    learned, held_out = (images[train], counts[train]), (images[voted], counts[voted])
-    return _task("cifar10h-voted", learned, _test(folders, limit), held_out)
+def _h(part: int | None = None) -> Callable[[DataFolders], Pair]:
+    """All of CIFAR-10H, or a part of it: four fifths, or the fifth that is held back."""
+
+    def read(folders: DataFolders) -> Pair:
+        images, _, counts = read_cifar10h(folders)
+        if part is None:
+            return images, counts
+        rows = split_in_two(len(counts), len(counts) * 4 // 5)[part]
+        return images[rows], counts[rows]
+
+    return read
 
 
-def cifar10h_new_votes(folders: DataFolders, limit: int | None = None) -> Task:
-    """As ``cifar10h``, with the votes of three other people, CIFAR-10N's, on its test images."""
-    images, _, counts = read_cifar10h(folders)
-    test, votes = _test(folders, limit), cifar10n_votes(folders)[-len(images) :][:limit]
-    learned = (images[:limit], counts[:limit])
-    return _task("cifar10h-new-votes", learned, test, (test[0], votes))
+def _n(*batches: int) -> Callable[[DataFolders], Pair]:
+    """Batches of CIFAR-10 with the three votes of CIFAR-10N."""
 
+    def read(folders: DataFolders) -> Pair:
+        images = [read_cifar10(f"data_batch_{number}", folders)[0] for number in batches]
+        votes = cifar10n_votes(folders).chunk(5)
+        return torch.cat(images), torch.cat([votes[number - 1] for number in batches])
 
-def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10N's three votes per image, compared with CIFAR-10H's 51.
-
-    Training: ``data_batch_1`` with the votes of three people. Test: as in ``cifar10h``. Voted:
-    CIFAR-10's test images with the votes of CIFAR-10H, by other people on another platform.
-    """
-    images, _, counts = read_cifar10h(folders)
-    train, _ = read_cifar10("data_batch_1", folders)
-    learned = (train[:limit], cifar10n_votes(folders)[: len(train)][:limit])
-    return _task("cifar10n", learned, _test(folders, limit), (images[:limit], counts[:limit]))
-
-
-def cifar10n_voted(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10N's three votes per image, compared with three votes on other images.
-
-    Training: as in ``cifar10n``. Test: ``data_batch_5``. Voted: the same, with three votes each.
-    """
-    train, _ = read_cifar10("data_batch_1", folders)
-    test, votes = _test(folders, limit), cifar10n_votes(folders)
-    learned = (train[:limit], votes[: len(train)][:limit])
-    held_out = (test[0], votes[4 * len(train) :][:limit])
-    return _task("cifar10n-voted", learned, test, held_out)
-
-
-def cifar10n_most(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10N's three votes on the other 40,000 training images. Test: ``data_batch_5``."""
-    batches = [read_cifar10(f"data_batch_{number}", folders)[0] for number in range(1, 5)]
-    images = torch.cat(batches)[:limit]
-    learned = (images, cifar10n_votes(folders)[: len(images)])
-    return _task("cifar10n-most", learned, _test(folders, limit))
+    return read
 
 
 def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
@@ -98,29 +84,42 @@ def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
     train, test = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 3 // 5))
     features = teacher_features(images[torch.cat([train, test])], folders)
     learned, rest = (features[: len(train)], counts[train]), features[len(train) :]
-    return _task("cifar10h-features", learned, (rest, y[test]), (rest, counts[test]))
+    return _task("cifar10h-features", limit, learned, (rest, y[test]), (rest, counts[test]))
 
 
-def _test(folders: DataFolders, limit: int | None) -> Pair:
-    images, y = read_cifar10("data_batch_5", folders)
-    return images[:limit], y[:limit]
-
-
-def _task(
-    name: str, train: Pair, test: Pair, voted: Pair | tuple[None, None] = (None, None)
-) -> Task:
+def _task(name: str, limit: int | None, train: Pair, test: Pair, voted: Pair | None) -> Task:
     """A task of inputs with votes, inputs with true classes, and held-out inputs with votes."""
+    inputs, counts = (part[:limit] for part in train)
+    held_out = (None, None) if voted is None else (voted[0][:limit], voted[1][:limit])
     return Task(
         name=name,
         classes=CIFAR10_CLASSES,
-        train_inputs=train[0],
-        train_y=train[1].argmax(1),  # torch documents the first of equal ones
-        train_counts=train[1],
-        test_inputs=test[0],
-        test_y=test[1],
-        voted_inputs=voted[0],
-        voted_counts=voted[1],
+        train_inputs=inputs,
+        train_y=counts.argmax(1),  # torch documents the first of equal ones
+        train_counts=counts,
+        test_inputs=test[0][:limit],
+        test_y=test[1][:limit],
+        voted_inputs=held_out[0],
+        voted_counts=held_out[1],
     )
+
+
+PEOPLE: dict[str, Callable[[DataFolders, int | None], Task]] = {
+    # As the paper splits it: training on CIFAR-10's test images.
+    "cifar10h": _people("cifar10h", _h()),
+    # A fifth of the images is held back, with their votes.
+    "cifar10h-voted": _people("cifar10h-voted", _h(0), _h(1)),
+    "cifar10h-features": cifar10h_features,
+    # On the test images, the votes of three other people, CIFAR-10N's.
+    "cifar10h-new-votes": _people("cifar10h-new-votes", _h(), _n(5)),
+    # Three votes per image, compared with CIFAR-10H's 51 by other people on another platform.
+    "cifar10n": _people("cifar10n", _n(1), _h()),
+    # Three votes per image, compared with three votes on other images.
+    "cifar10n-voted": _people("cifar10n-voted", _n(1), _n(5)),
+    # Three votes on the other 40,000 training images.
+    "cifar10n-most": _people("cifar10n-most", _n(1, 2, 3, 4)),
+}
+"""Loaders of tasks on CIFAR-10 with people's votes."""
 
 
 def cifar10n_votes(folders: DataFolders) -> Tensor:

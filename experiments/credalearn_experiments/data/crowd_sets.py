@@ -7,13 +7,14 @@ import gzip
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer
 from torch import Tensor
 
 from credalearn._tensors import read_tensors
@@ -160,28 +161,22 @@ def lewidi(name: str, max_error: float) -> Callable[[DataFolders, int], CrowdSet
         texts, counts, named = _lewidi(name, folders)
         rows = np.random.default_rng(seed).permutation(len(texts))
 
-        def vectorized(makers: list[TfidfVectorizer]) -> Callable[[Rows, Rows], tuple[Any, Any]]:
-            def features(train: Rows, others: Rows) -> tuple[Any, Any]:
-                known, new = ([texts[row] for row in part] for part in (train, others))
-                learned = hstack([maker.fit_transform(known) for maker in makers])
-                return learned.tocsr(), hstack([maker.transform(new) for maker in makers]).tocsr()
+        def features(maker: Any, train: Rows, others: Rows) -> tuple[Any, Any]:
+            known, new = ([texts[row] for row in part] for part in (train, others))
+            return maker.fit_transform(known), maker.transform(new)
 
-            return features
-
-        both = [
+        both = make_union(
             TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
             TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
-        ]
-        few = vectorized([TfidfVectorizer(max_features=1000, sublinear_tf=True)])
-
-        def words(train: Rows, others: Rows) -> tuple[Any, Any]:
-            learned, new = few(train, others)
-            return learned.toarray(), new.toarray()
-
+        )
+        few = make_pipeline(
+            TfidfVectorizer(max_features=1000, sublinear_tf=True),
+            FunctionTransformer(lambda X: X.toarray(), accept_sparse=True),
+        )
         tied = (counts == counts.max(1, keepdims=True)).sum(1) > 1
         return CrowdSet(
-            features=vectorized(both),
-            words=words,
+            features=partial(features, both),
+            words=partial(features, few),
             counts=counts,
             judged=counts,
             truth=np.where(tied, -1, counts.argmax(1)),

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from credalearn._formats import enumerated
-from credalearn_experiments.records import Record
+from credalearn_experiments.records import Record, metric_of
 from credalearn_experiments.results.balance import (
     MAIN,
     Balance,
@@ -241,7 +241,7 @@ def _missing(setting: Setting, runs: Runs) -> str:
     if not runs:
         return "all"
     fewest = min(len(runs[method]) for method in setting.methods if method in runs)
-    places = [x for x in setting.foreign if not has(runs, f"auroc_{x.replace('-', '_')}")]
+    places = [x for x in setting.foreign if not has(runs, metric_of("auroc", x))]
     parts = [method for method in setting.methods if method not in runs]
     parts += [f"{len(setting.seeds) - fewest} seeds"] if fewest < len(setting.seeds) else []
     parts += [f"foreign images of {enumerated(places)}"] if places else []

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from credalearn import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import DEFERRED_BY, compared, deferred_by
+from credalearn_experiments.results.balance import DEFERRAL_SCORES, compared
 from credalearn_experiments.results.figures import FIGURES, PANELS, vote_figure
 from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.style import line_of
@@ -71,8 +71,8 @@ def test_balanced_scores_have_a_marker_per_method_and_score(drawn: Draw) -> None
     labels = [axes.get_xlabel() for axes in figure.axes]
     assert labels == ["balanced quality score, BQS (%)", "BQS-ST (%)"]
     runs = runs_of(records, "cifar10h")
-    for container, score in zip(figure.axes[0].containers, DEFERRED_BY, strict=True):
-        found = compared(deferred_by(runs, score), "cifar10h")
+    for container, score in zip(figure.axes[0].containers, DEFERRAL_SCORES, strict=True):
+        found = compared(runs, "cifar10h", score=score)
         assert found is not None
         means = [100 * found.quality[method].mean for method in SEVEN]
         assert np.allclose(container[0].get_xdata(), means)

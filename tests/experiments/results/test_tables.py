@@ -8,7 +8,7 @@ import pytest
 
 from credalearn.metrics import balanced_quality, significance_ranking
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import ENTROPY, MAIN, balance, deferred_by
+from credalearn_experiments.results.balance import ENTROPY, MAIN, balance, deferral_metric
 from credalearn_experiments.results.seeds import mean_of_every, runs_of
 from credalearn_experiments.results.table import Table, markdown
 from credalearn_experiments.results.tables import setting_page
@@ -100,12 +100,10 @@ def test_foreign_images_are_shown_by_each_score() -> None:
 
 def test_balanced_scores_by_the_entropy_difference_change_mmi_alone() -> None:
     runs = runs_of(fake_records(), "cifar10h")
-    by_entropy = deferred_by(runs, ENTROPY)
-    for method, found in runs.items():
+    for method in runs:
         metric = "auarc_entropy_difference" if method.startswith("pocc") else "auarc"
-        for seed, record in found.items():
-            assert by_entropy[method][seed].metrics["auarc"] == record.metrics[metric]
-    expected, own = balance(by_entropy, SEVEN), balance(runs, SEVEN)
+        assert deferral_metric(ENTROPY, method) == metric
+    expected, own = balance(runs, SEVEN, score=ENTROPY), balance(runs, SEVEN)
     assert expected is not None
     assert own is not None
     table = tables_of(fake_records())["Balanced scores by score"]
