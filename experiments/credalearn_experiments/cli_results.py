@@ -164,11 +164,7 @@ def records(
     print(f"{many(len(found), 'record')} in {output}")
 
 
-def learners(
-    run: Do = False,
-    workers: Workers = 1,
-    only: Only = None,
-) -> None:
+def learners(run: Do = False, workers: Workers = 1, only: Only = None) -> None:
     """Compare the default learner with logistic regression and named methods on crowd data."""
     from credalearn_experiments.learners import STUDIES, learners_page
 
@@ -183,8 +179,7 @@ def set_worth(
     only: Only = None,
 ) -> None:
     """Compare statements, mixed items, learned bounds and few votes with their rivals."""
-    from credalearn_experiments.set_worth import STUDIES
-    from credalearn_experiments.set_worth.page import set_worth_figure, set_worth_page
+    from credalearn_experiments.set_worth.page import STUDIES, set_worth_figure, set_worth_page
 
     wanted = range(2, 12) if run else ()  # the methods were written with seed 1
     scores = _scores(STUDIES, "set_worth.csv", wanted, workers)

@@ -57,17 +57,8 @@ def execute(
                 )
             _with_torchrun(context, runs, until)
             return
-        _prepare(context, runs)
         with _backend(context, workers, ray) as (jobs, side_by_side):
             _work_all(context, runs, until, jobs=jobs, side_by_side=side_by_side)
-
-
-def _prepare(context: RunContext, runs: Sequence[Run]) -> None:
-    """Refuse runs of another configuration; remove what killed processes left."""
-    store = Store(context.store)
-    for run in runs:
-        if store.state(run) == "done":
-            store.clean(run)
 
 
 @contextmanager
@@ -205,7 +196,6 @@ def _with_torchrun(context: RunContext, runs: Sequence[Run], until: float | None
                 _runner(context).participate(heard)
         else:
             try:
-                _prepare(context, runs)
                 _work_all(context, runs, until, jobs=1, side_by_side=1)
             finally:
                 tell(None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from filelock import FileLock, Timeout
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from credalearn import __version__
 from credalearn._checks import check_choice
-from credalearn._files import sweep, whole_file
+from credalearn._files import whole_file
 from credalearn._tensors import damaged, read_tensors, write_tensors
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
@@ -110,14 +110,6 @@ class Store:
         """Remove everything that is kept of a run."""
         for name in _FILES:
             (self.path(run) / name).unlink(missing_ok=True)
-
-    def clean(self, run: Run) -> None:
-        """Remove what a process left that was killed after it had finished the run."""
-        left = any(self.path(run).glob(".credalearn-*")) or self.checkpoint(run).exists()
-        if left and (lock := self.claim(run)):
-            self.checkpoint(run).unlink(missing_ok=True)
-            sweep(self.path(run))
-            lock.release()
 
     def fail(self, run: Run, reason: str) -> None:
         """Write down why a run cannot be done."""
@@ -230,20 +222,13 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[tupl
     return [(x, old.get(x), new.get(x)) for x in names if old.get(x) != new.get(x)]
 
 
-class LogLine(NamedTuple):
-    """One epoch of a log: its number, from 1, and the seconds spent on the run by its end."""
-
-    epoch: int
-    seconds: float
-
-
-def read_log(path: Path) -> list[LogLine]:
-    """The complete lines of a log; a killed process may leave half a line."""
+def read_log(path: Path) -> list[tuple[int, float]]:
+    """Number, from 1, and seconds spent by its end, of every epoch that a log has complete."""
     lines = []
     for line in path.read_bytes().splitlines() if path.exists() else ():
-        try:
+        try:  # a killed process may leave half a line
             content = json.loads(line)
-            lines.append(LogLine(int(content["epoch"]), float(content["seconds"])))
+            lines.append((int(content["epoch"]), float(content["seconds"])))
         except (ValueError, KeyError, TypeError):
             continue
     return lines
@@ -252,7 +237,7 @@ def read_log(path: Path) -> list[LogLine]:
 def seconds_spent(path: Path) -> float:
     """Seconds of training in a log, over all processes that worked on the run."""
     lines = read_log(path)
-    return lines[-1].seconds if lines else 0.0
+    return lines[-1][1] if lines else 0.0
 
 
 class EpochLog:

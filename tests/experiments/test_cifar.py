@@ -9,8 +9,7 @@ import torch
 
 from credalearn import CredalError
 from credalearn_experiments.data import DataFolders, load_task
-from credalearn_experiments.data.cifar import CIFAR10_BATCHES, read_cifar10
-from credalearn_experiments.data.cifar_people import cifar10n_votes
+from credalearn_experiments.data.cifar import CIFAR10_BATCHES, cifar10n_votes, read_cifar10
 from credalearn_experiments.data.folders import DIGESTS
 from tiny_data import real_data, write_cifar100, write_tiny_data
 

@@ -21,7 +21,7 @@ from tiny_runs import holders, run_command, start, tiny_context, tiny_plan, wait
 
 
 def epochs_logged(store: Store, run: Run) -> list[int]:
-    return [line.epoch for line in read_log(store.log(run))]
+    return [epoch for epoch, _ in read_log(store.log(run))]
 
 
 def check_done(store: Store, runs: list[Run], *, killed: Run | None = None) -> None:

@@ -13,9 +13,15 @@ from credalearn.labels.votes import VoteRule
 from credalearn_experiments.data import TASKS
 from credalearn_experiments.results.published import published
 from credalearn_experiments.settings import Votes
-from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, settings_named
+from credalearn_experiments.settings.catalog import (
+    ALL_SETTINGS,
+    BASELINE,
+    FAMILIES,
+    VOTE_SETTINGS,
+    family_of,
+    settings_named,
+)
 from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER_METHODS, SETTINGS
-from credalearn_experiments.settings.votes import BASELINE, FAMILIES, VOTE_SETTINGS
 
 
 def test_every_published_setting_is_there_once() -> None:

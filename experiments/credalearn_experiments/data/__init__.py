@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from credalearn._checks import check_choice
 from credalearn.errors import CredalError
-from credalearn_experiments.data.cifar import cifar10, cifar100
-from credalearn_experiments.data.cifar_people import PEOPLE
+from credalearn_experiments.data.cifar import PEOPLE, cifar10, cifar100
 from credalearn_experiments.data.dcic import micebone, treeversity
 from credalearn_experiments.data.folders import UNVERIFIED_VARIABLE, DataFolders, MissingDataError
 from credalearn_experiments.data.foreign import FOREIGN

@@ -22,8 +22,12 @@ from credalearn.app.nodules import load_nodules
 from credalearn.labels import from_votes
 from credalearn.nets import build_network
 from credalearn.sets import CredalSet
-from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10
-from credalearn_experiments.data.cifar_people import cifar10n_votes, read_cifar10h
+from credalearn_experiments.data.cifar import (
+    CIFAR10_CLASSES,
+    cifar10n_votes,
+    read_cifar10,
+    read_cifar10h,
+)
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import teacher_features
 

@@ -1,22 +1,47 @@
 """Foreign images: photographs, digits and clothes that no training set contains.
 
-All are resized to the size of the training images. Only images are read, no labels.
+All are resized to the size of the training images, by Pillow's bilinear filter, without keeping
+proportions. Only images are read, no labels. Shapes: N images.
 """
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from credalearn.app.images import image_files
+from credalearn.app import images as application
 from credalearn.errors import CredalError
 from credalearn_experiments.data.folders import DataFolders, naming
-from credalearn_experiments.data.images import read_images, resize
 
 AT_MOST = 10_000  # images of Places365 (36,500) and ImageNet (50,000): as many as CIFAR's test
 Loader = Callable[[DataFolders, int, int | None], Tensor]
+
+
+def resize(images: NDArray[np.uint8], size: int) -> Tensor:
+    """RGB arrays, shape (N, H, W, 3), as uint8 of shape (N, 3, size, size)."""
+    resized = torch.empty(len(images), size, size, 3, dtype=torch.uint8)
+    for row, image in enumerate(images):
+        small = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
+        resized[row] = torch.from_numpy(np.array(small))
+    return resized.permute(0, 3, 1, 2).contiguous()
+
+
+def read_images(files: Sequence[Path], size: int) -> Tensor:
+    """Image files as uint8 of shape (N, 3, size, size), in their order."""
+    images = torch.empty(len(files), 3, size, size, dtype=torch.uint8)
+    found = (each for batch in application.read_images(files, size) for each in batch)
+    for row, (file, image) in enumerate(found):
+        if isinstance(image, str):
+            raise CredalError(
+                f"{file} could not be read as an image ({image}). To fix: unpack its archive again."
+            )
+        images[row] = torch.from_numpy(image[0].copy())
+    return images
 
 
 def svhn(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
@@ -54,7 +79,9 @@ def _photographs(*names: str, get: str) -> Loader:
     """At most 10,000 images of a folder, evenly spread over the sorted files."""
 
     def load(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-        files = image_files(folders.find(*names, what=names[0], get=f"{get} of the data folder"))
+        files = application.image_files(
+            folders.find(*names, what=names[0], get=f"{get} of the data folder")
+        )
         count = min(len(files), AT_MOST)
         return read_images([files[n * len(files) // count] for n in range(count)][:limit], size)
 
@@ -67,7 +94,7 @@ def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> 
     names = ("tiny-imagenet-200/val/images", "ood/tiny_imagenet_32px_2500.png")
     path = folders.find(*names, what="Tiny-ImageNet", get=get)
     if path.is_dir():
-        return read_images(image_files(path)[:limit], size)
+        return read_images(application.image_files(path)[:limit], size)
     with naming(path, "a sheet of images", get=get), Image.open(path) as image:
         rows = np.asarray(image.convert("RGB"))
         side = round(rows.shape[1] ** 0.5)

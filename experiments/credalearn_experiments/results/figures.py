@@ -22,8 +22,7 @@ from credalearn_experiments.results.balance import (
 from credalearn_experiments.results.seeds import has, mean_and_std, row_names, runs_of
 from credalearn_experiments.results.style import COLORS, line_of, save_figure
 from credalearn_experiments.results.votes import METRICS, Cells, numbers_of
-from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.votes import FAMILIES
+from credalearn_experiments.settings.catalog import ALL_SETTINGS, FAMILIES
 
 _SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
 _MARKERS_PER_CURVE = 8

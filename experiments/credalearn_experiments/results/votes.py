@@ -24,8 +24,7 @@ from credalearn_experiments.results.seeds import (
     seeds,
 )
 from credalearn_experiments.results.table import Column, Table, Value
-from credalearn_experiments.settings.catalog import family_of
-from credalearn_experiments.settings.votes import BASELINE, FAMILIES, in_words
+from credalearn_experiments.settings.catalog import BASELINE, FAMILIES, family_of, in_words
 
 Cells = Mapping[str, Mapping[str, BySeed]]
 """``cells[row][number of votes, or "all"][seed]``"""

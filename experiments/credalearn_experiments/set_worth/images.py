@@ -12,7 +12,7 @@ from typing import Any
 
 import credalearn as cl
 from credalearn.train import Recipe
-from credalearn_experiments.data.cifar_people import read_cifar10h
+from credalearn_experiments.data.cifar import read_cifar10h
 from credalearn_experiments.data.crowd_sets import CROWD_SETS
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import CifarBackbone

@@ -15,11 +15,21 @@ from credalearn_experiments.results.seeds import runs_of, seeds
 from credalearn_experiments.results.style import COLORS, GRAY, save_figure
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.results.tables import method_table
-from credalearn_experiments.set_worth import STUDIES, images, networks, statements, widths
+from credalearn_experiments.set_worth import images, networks, statements, widths
 from credalearn_experiments.set_worth.networks import LINEAR, METRICS
 from credalearn_experiments.set_worth.widths import BOUNDS, DEFAULT, DISTILLED, HULL
-from credalearn_experiments.studies import score_table, value_of
+from credalearn_experiments.studies import Studies, score_table, value_of
 
+STUDIES: Studies = {
+    "statements": (statements.statement_scores, statements.CELLS),
+    "statements on images": (statements.network_statement_scores, statements.CELLS),
+    "mixing": (networks.mixing_scores, networks.MIXED_DATA),
+    "smoothing": (networks.smoothing_scores, networks.SMOOTHINGS),
+    "widths": (widths.width_scores, widths.WIDTH_CELLS),
+    "few votes": (widths.few_votes_scores, widths.CALIBRATIONS),
+    "images": (images.image_scores, images.IMAGE_CELLS),
+    "from scratch": (images.scratch_scores, images.IMAGE_CELLS),
+}
 _CENTER = "POCC with center head"
 _MIXED_PAIRS = (
     *(f"{_CENTER}{mix} less softmax{mix}" for mix in ("", ", mixup", ", CutMix")),

@@ -16,8 +16,8 @@ from credalearn_experiments.results.figures import FIGURES, PANELS, vote_figure
 from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.style import line_of
 from credalearn_experiments.results.votes import METRICS, family_cells
+from credalearn_experiments.settings.catalog import FAMILIES
 from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
-from credalearn_experiments.settings.votes import FAMILIES
 from fake_records import fake_records
 
 FAMILY = "cifar10h-votes"
