@@ -5,7 +5,7 @@ V held-out items with votes, K classes.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -46,9 +46,9 @@ _FIELDS = ("probs", "lower", "upper", "vertices", "concentration")
 class Measurements:
     """What a run found."""
 
-    metrics: Mapping[str, float]  # as fractions
-    curves: Mapping[str, tuple[float, ...]]
-    predictions: Mapping[str, Tensor]  # by PART.FIELD, or y and voted_counts
+    metrics: dict[str, float]  # as fractions
+    curves: dict[str, tuple[float, ...]]
+    predictions: dict[str, Tensor]  # by PART.FIELD, or y and voted_counts
 
 
 def measure(
@@ -222,16 +222,13 @@ def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
         plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
         found[f"set_width_{COVERAGES[0]}_plain"].append(_width(rest.conformalize(plain)))
         order = np.concatenate([np.flatnonzero(half), np.flatnonzero(~half)])
-        for kind, metric, value in _rivals(voted, GuaranteedSets.split(counts, order, half.sum())):
+        sets = GuaranteedSets.split(counts, order, half.sum())
+        contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
+        if (voted.upper > voted.lower).any():
+            contenders["stretched"] = sets.wide_hull(voted)
+        for kind, metric, value in sets.scores(contenders, scaled=["scaled"]):
             found[f"set_{metric}_{COVERAGES[0]}_{kind}"].append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
-
-
-def _rivals(voted: CredalPredictions, sets: GuaranteedSets) -> Iterator[tuple[str, str, float]]:
-    contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
-    if (voted.upper > voted.lower).any():
-        contenders["stretched"] = sets.wide_hull(voted)
-    return sets.scores(contenders, scaled=["scaled"])
 
 
 def _width(predictions: CredalPredictions) -> float:

@@ -49,7 +49,8 @@ def _classifier(method: str, *, skill: bool = False) -> Learner:
     """A classifier on votes; with ``skill``, on Dawid and Skene's posteriors in their place."""
 
     def learn(data: CrowdSet, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        X, new = data.inputs if method == "auto" else data.words(data.train, data.others)
+        makes = data.words if data.words and method != "auto" else data.features
+        X, new = makes(data.train, data.others)
         labels, counts = data.labels, data.counts[data.train]
         right = truth_of(labels, None, np.arange(counts.shape[1]))
         if skill:
@@ -161,14 +162,12 @@ def _judged(data: CrowdSet, probs: Tensor, said: Tensor, score: Tensor) -> Itera
 
 def learners_page(scores: pl.DataFrame) -> Iterator[Table | str]:
     """All learners on all sets, and the default next to the best logistic regression of each."""
-    of = {name: scores.filter(data=name) for name in CROWD_SETS}
-    of = {name: own for name, own in of.items() if len(own)}
+    of = {name: own for name in CROWD_SETS if len(own := scores.filter(data=name))}
     for name, own in of.items():
-        known = set(own["learner"])
-        yield score_table(name, own, METRICS, [each for each in LEARNERS if each in known])
+        yield score_table(name, own, METRICS, _known(own))
     rows = {name: _differences(own) for name, own in of.items()}
     for name, own in of.items():
-        if _DEFAULT + _SKILL in set(own["learner"]):
+        if _DEFAULT + _SKILL in _known(own):
             rows[f"{name}, both on Dawid–Skene"] = _differences(own, _SKILL)
     columns = [replace(each, marked=False) for each in METRICS]
     yield Table("Default less the best logistic regression", columns, rows, corner="data")
@@ -187,11 +186,14 @@ def learners_page(scores: pl.DataFrame) -> Iterator[Table | str]:
 
 def _differences(scores: pl.DataFrame, labels: str = "") -> dict[str, Value]:
     """The default minus the rival with the best mean, by metric."""
-    known = set(scores["learner"])
-    rivals = [each for each in LEARNERS if each in known and each.startswith(_RIVAL + labels)]
+    rivals = [each for each in _known(scores) if each.startswith(_RIVAL + labels)]
     found = {}
     for column in METRICS:
         means = {each: float(by_seed(scores, each, column.name).mean()) for each in rivals}
         best = (min if column.better == "lower" else max)(means, key=means.__getitem__)
         found[column.name] = value_of(scores, f"{_DEFAULT}{labels} less {best}", column.name)
     return found
+
+
+def _known(scores: pl.DataFrame) -> list[str]:
+    return [each for each in LEARNERS if each in set(scores["learner"])]

@@ -99,10 +99,7 @@ class Runner:
                 self._fail(run, end)
             elif len(end) == run.setting.recipe.epochs:
                 seconds = seconds_spent(self.store.log(run))
-                try:
-                    self._measure(run, (trainings[run].network,), seconds)
-                except CredalError as error:  # the last step may have made the weights infinite
-                    self._fail(run, error)
+                self._keep(run, (trainings[run].network,), seconds)
 
     def participate(self, runs: Sequence[Run]) -> None:
         """Help to train runs of the first process of torchrun, which measures and keeps them."""
@@ -116,10 +113,7 @@ class Runner:
         self.labels(run)
         self._foreign_sets(run)
         self.store.start(run)
-        try:
-            self._measure(run, members, 0.0)
-        except CredalError as error:
-            self._fail(run, error)
+        self._keep(run, members, 0.0)
 
     def measure_again(self, runs: Sequence[Run]) -> int:
         """Measure those of the runs that are finished, and nobody else's; their number.
@@ -161,10 +155,8 @@ class Runner:
             with Progress(f"{group[0].name}{others}") as progress:
                 logs = [EpochLog(self.store.log(run), len(group)) for run in group]
                 logs[0].shown = progress
-                logged = [
-                    replace(trainings[run], listener=log)
-                    for run, log in zip(group, logs, strict=True)
-                ]
+                pairs = zip(group, logs, strict=True)
+                logged = [replace(trainings[run], listener=log) for run, log in pairs]
                 ends += train(logged, deadline=deadline)
         return ends
 
@@ -221,13 +213,18 @@ class Runner:
     def _model(self, run: Run, members: tuple[Network, ...]) -> Model:
         """Trained networks with what the method learns from them afterwards."""
         inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run).to("cpu")
-        model = Model.from_members(
-            METHODS[run.method], members, inputs, labels, random_state=run.seed
-        )
+        method = METHODS[run.method]
+        model = Model.from_members(method, members, inputs, labels, random_state=run.seed)
         if not run.teachers:
             return model
         probs = said(self._teachers(run), inputs)
         return widened(model, inputs, labels, probs, self._folds(run, run.seed))
+
+    def _keep(self, run: Run, members: tuple[Network, ...], seconds: float) -> None:
+        try:
+            self._measure(run, members, seconds)
+        except CredalError as error:  # the last step may have made the weights infinite
+            self._fail(run, error)
 
     def _fail(self, run: Run, reason: Exception) -> None:
         self.store.fail(run, str(reason))
@@ -277,10 +274,8 @@ class Runner:
         found = measure(run, predict, task, self._foreign_sets(run))
         if before is not None:
             earlier = {name: x for name, x in before.metrics.items() if name.startswith("auroc_")}
-            tensors = self.store.tensors(run, PREDICTIONS)
-            found = Measurements(
-                {**earlier, **found.metrics}, found.curves, {**tensors, **found.predictions}
-            )
+            tensors = self.store.tensors(run, PREDICTIONS) | found.predictions
+            found = Measurements(earlier | found.metrics, found.curves, tensors)
         trained = before is None and not run.bases
         on_gpu = self.device.type == "cuda"
         device = torch.cuda.get_device_name(self.device) if on_gpu else self.device.type

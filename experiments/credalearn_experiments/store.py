@@ -92,29 +92,26 @@ class Store:
     def start(self, run: Run) -> None:
         """Write down what was asked; remove what a failed or different attempt left."""
         if self.state(run) != "started":
-            self.forget(run)
-        content = {
-            "asked": run.asked,
-            "versions": versions(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        with whole_file(self.path(run) / "config.json", other=None) as partial:
-            partial.write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
+            self._remove(run, *_FILES)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        content = {"asked": run.asked, "versions": versions(), "started": started}
+        self._write(run, "config.json", json.dumps(content, indent=2))
+
+    def _write(self, run: Run, name: str, text: str) -> None:
+        with whole_file(self.path(run) / name, other=None) as partial:
+            partial.write_text(f"{text}\n", encoding="utf-8")
 
     def restart(self, run: Run) -> None:
         """Remove the state and the log of an unfinished training."""
-        self.checkpoint(run).unlink(missing_ok=True)
-        self.log(run).unlink(missing_ok=True)
+        self._remove(run, "resume.safetensors", "log.jsonl")
 
-    def forget(self, run: Run) -> None:
-        """Remove everything that is kept of a run."""
-        for name in _FILES:
+    def _remove(self, run: Run, *names: str) -> None:
+        for name in names:
             (self.path(run) / name).unlink(missing_ok=True)
 
     def fail(self, run: Run, reason: str) -> None:
         """Write down why a run cannot be done."""
-        with whole_file(self.path(run) / "failure.txt", other=None) as partial:
-            partial.write_text(f"{reason}\n", encoding="utf-8")
+        self._write(run, "failure.txt", reason)
 
     def failure(self, run: Run) -> str:
         """Why a run cannot be done."""
@@ -145,7 +142,7 @@ class Store:
             seconds=seconds,
         )
         write_record(folder / "metrics.json", record)
-        self.checkpoint(run).unlink(missing_ok=True)
+        self._remove(run, "resume.safetensors")
 
     def record(self, run: Run) -> Record:
         """The record of a finished run."""
@@ -171,14 +168,12 @@ def read_predictions(
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     again = "run it again with `credalearn-experiments run`"
     tensors, _ = read_tensors(path, fix=again)
-    parts: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        place, dot, field = name.rpartition(".")
-        if dot:
-            parts.setdefault(place, {})[field] = tensor
+    parts = dict.fromkeys(name.rpartition(".")[0] for name in tensors if "." in name)
     check_choice(part, parts, name=f"the part of {path}")
+    start = f"{part}."
+    fields = {x.removeprefix(start): each for x, each in tensors.items() if x.startswith(start)}
     try:
-        return CredalPredictions(**parts[part])
+        return CredalPredictions(**fields)
     except (TypeError, ValueError) as error:
         raise damaged(path, str(error), fix=again) from error
 

@@ -40,13 +40,13 @@ class CrowdSet:
     """Items split into training, calibration and test, for one seed."""
 
     features: Callable[[Rows, Rows], tuple[Any, Any]]  # of training and of other items
-    words: Callable[[Rows, Rows], tuple[Any, Any]]  # the same for networks: dense, fewer columns
     counts: np.ndarray  # votes that training sees, shape (N, K)
     judged: np.ndarray  # votes that predictions are compared with, shape (N, K)
     truth: np.ndarray  # the right class, −1 for none, shape (N,)
     split: Sequence[Rows]  # rows of training, calibration and test
     groups: np.ndarray | None = None
     named: Votes | None = None  # votes by annotators with names
+    words: Callable[[Rows, Rows], tuple[Any, Any]] | None = None  # dense features, for networks
     max_error: float = 0.05  # of the certificate
 
     @property
@@ -91,17 +91,13 @@ def lidc(folders: DataFolders, seed: int) -> CrowdSet:  # noqa: ARG001
     nodules = load_nodules()
     counts = nodules.votes.astype(float)
     patients = np.random.default_rng(seed).permutation(np.unique(nodules.patients))
-    place = {patient: number / len(patients) for number, patient in enumerate(patients)}
-    share = np.array([place[patient] for patient in nodules.patients])
-    features = _dense(nodules.features.astype(float))
-    edges = ((0.0, 0.6), (0.6, 0.8), (0.8, 1.0))
+    parts = np.split(patients, [-(-len(patients) * 3 // 5), -(-len(patients) * 4 // 5)])
     return CrowdSet(
-        features=features,
-        words=features,
+        features=_dense(nodules.features.astype(float)),
         counts=counts,
         judged=counts,
         truth=np.where(nodules.has_majority, nodules.majority, -1),
-        split=[np.flatnonzero((low <= share) & (share < high)) for low, high in edges],
+        split=[np.flatnonzero(np.isin(nodules.patients, part)) for part in parts],
         groups=nodules.patients,
         max_error=0.2,
     )
@@ -134,11 +130,10 @@ def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
     """CIFAR-10S: six or seven people's top classes, judged by CIFAR-10H's votes on other images."""
     X, judged = voted_features(folders)
     stated = read_cifar10s("human_soft_labels_data", folders)
-    number = {name: place for place, name in enumerate(CIFAR10_CLASSES)}
     counts = np.zeros(judged.shape)
     for image, people in stated.items():
         for person in people:
-            counts[int(image), number[person["Most Probable Class"].lower()]] += 1
+            counts[int(image), CIFAR10_CLASSES.index(person["Most Probable Class"].lower())] += 1
     random = np.random.default_rng(seed)
     has = counts.sum(1) > 0
     train = random.permutation(np.flatnonzero(has))[:800]
@@ -197,7 +192,6 @@ def _on_features(
 ) -> CrowdSet:
     return CrowdSet(
         features=_dense(X),
-        words=_dense(X),
         counts=counts,
         judged=judged.astype(float),
         truth=judged.argmax(1),
@@ -238,20 +232,17 @@ def _lewidi(name: str, folders: DataFolders) -> tuple[list[str], np.ndarray, Vot
     texts: list[str] = []
     votes: list[tuple[int, str, int]] = []
     for part in ("train", "dev", "test"):
-        source = f"{name} of LeWiDi 2023"
-        records = _read_json(f"lewidi/{name}_{part}", source, folders).values()
-        for record in records:
-            people = zip(
-                record["annotators"].split(","), record["annotations"].split(","), strict=True
-            )
-            for person, answer in people:
+        records = _read_json(f"lewidi/{name}_{part}", f"{name} of LeWiDi 2023", folders)
+        for record in records.values():
+            people, answers = (record[key].split(",") for key in ("annotators", "annotations"))
+            for person, answer in zip(people, answers, strict=True):
                 label = int(answer) < 0 if name == "ConvAbuse" else int(answer) == 1
                 votes.append((len(texts), person, int(label)))
             texts.append(record["text"])
-    item, person, answers = (np.array(each) for each in zip(*votes, strict=True))
+    item, person, labels = (np.array(each) for each in zip(*votes, strict=True))
     counts = np.zeros((len(texts), 2))
-    np.add.at(counts, (item, answers), 1)
-    return texts, counts, (item, np.unique(person, return_inverse=True)[1], answers)
+    np.add.at(counts, (item, labels), 1)
+    return texts, counts, (item, np.unique(person, return_inverse=True)[1], labels)
 
 
 CROWD_SETS: dict[str, Callable[[DataFolders, int], CrowdSet]] = {

@@ -91,7 +91,7 @@ class Difference:
     @property
     def p_value(self) -> float | None:
         """Of Student's two-sided test of no difference; None below three seeds."""
-        if self.standard_error is None or self.seeds < FEWEST_PAIRED:
+        if self.interval is None or self.standard_error is None:
             return None
         if self.standard_error == 0:
             return float(self.mean == 0)
@@ -146,7 +146,7 @@ def differences_page(
     columns = [c for c in _COLUMNS.values() if any(c.name in row for row in found.values())]
     lower = {column.name for column in columns if column.better == "lower"}
     means = {row: {name: each.value for name, each in x.items()} for row, x in found.items()}
-    ahead: dict[str, dict[str, Value]] = {
+    ahead = {
         name: {c: (each.below if c in lower else each.above, None) for c, each in row.items()}
         for name, row in found.items()
     }

@@ -69,15 +69,11 @@ class PublishedValue:
 def published() -> tuple[PublishedValue, ...]:
     """Every printed number, in the paper's order, from ``published.csv``."""
     text = files("credalearn_experiments").joinpath("published.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(text.splitlines())
-    return tuple(
-        PublishedValue(
-            **{name: row[name] for name in PublishedValue.__slots__[:-2]},
-            mean=float(row["mean"]),
-            std=float(row["std"]) if row["std"] else None,
-        )
-        for row in rows
-    )
+    rows = []
+    for row in csv.DictReader(text.splitlines()):
+        mean, std = float(row.pop("mean")), row.pop("std")
+        rows.append(PublishedValue(**row, mean=mean, std=float(std) if std else None))
+    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,14 +95,11 @@ def images_table(records: Sequence[Record]) -> Table:
     for kind, setting in _IMAGES.items():
         runs = runs_of(records, setting)
         for name in ("pocc", "pocc-center"):
-            gaps = {
-                column.name: Difference.paired(runs.get(name, {}), runs["softmax"], metric)
-                for metric, column in _RECORDED.items()
-            }
-            known = {column: gap.value for column, gap in gaps.items() if gap is not None}
-            if known:
-                count = len(runs[name].keys() & runs["softmax"].keys())
-                rows[f"{kind}, {name} ({seeds(count)})"] = known
+            for metric, column in _RECORDED.items():
+                gap = Difference.paired(runs.get(name, {}), runs["softmax"], metric)
+                if gap is not None:
+                    row = rows.setdefault(f"{kind}, {name} ({seeds(gap.seeds)})", {})
+                    row[column.name] = gap.value
     title = "On images, under one recipe: POCC less softmax, ± the standard error"
     columns = [replace(column, marked=False) for column in _RECORDED.values()]
     return Table(title, columns, rows, corner="labels, method")

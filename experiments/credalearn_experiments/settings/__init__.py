@@ -9,8 +9,6 @@ from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
 from credalearn.train import Recipe
 
-TEN_SEEDS = tuple(range(1, 11))
-
 Mixing = Literal["none", "mixup", "cutmix"]
 Published = tuple[str, str, str]
 """The columns ``dataset``, ``supervision`` and ``setting`` of the published figures."""
@@ -59,7 +57,7 @@ class Setting:
     mix: Mixing = "none"  # half of the items with another one
     recipe: Recipe  # every run has its own random_state
     methods: tuple[str, ...]  # in the paper's order
-    seeds: tuple[int, ...] = TEN_SEEDS  # one run per method and seed
+    seeds: tuple[int, ...] = tuple(range(1, 11))  # one run per method and seed
     foreign: tuple[str, ...] = ()  # data sets of foreign images
     published: Published | None = None  # where the paper's figures are
 

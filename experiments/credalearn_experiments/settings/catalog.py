@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from credalearn.errors import CredalError
 from credalearn.labels.votes import VoteRule
 from credalearn.train import Recipe
-from credalearn_experiments.settings import TEN_SEEDS, Annotators, Setting, Votes
-from credalearn_experiments.settings.paper import SETTINGS, SEVEN
+from credalearn_experiments.settings import Annotators, Setting, Votes
+from credalearn_experiments.settings.paper import SETTINGS, SEVEN, TEN_SEEDS
 
 BASELINE: tuple[VoteRule, str] = ("precise", "softmax")
 """The rule and the method that all others are compared with: softmax on plain soft labels."""

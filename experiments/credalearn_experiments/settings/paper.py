@@ -11,15 +11,9 @@ Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper
 from dataclasses import replace
 
 from credalearn.train import Recipe
-from credalearn_experiments.settings import (
-    TEN_SEEDS,
-    Annotators,
-    Setting,
-    Smoothing,
-    Teacher,
-    Votes,
-)
+from credalearn_experiments.settings import Annotators, Setting, Smoothing, Teacher, Votes
 
+TEN_SEEDS = tuple(range(1, 11))
 # The paper's names, by ours.
 PAPER_TEACHERS = {
     "resnet20": "ResNet-20",
