@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from credalearn.app.cli._command import one_message
-from credalearn_experiments.cli_results import (
-    COMMANDS,
-    DEFAULT_STORE,
-    NAMES,
-    Names,
-    StoreOption,
-    Workers,
-)
+from credalearn_experiments import cli_results
+from credalearn_experiments.cli_results import DEFAULT_STORE, NAMES, Names, StoreOption, Workers
 
 if TYPE_CHECKING:
     from credalearn_experiments.settings import Setting
@@ -51,10 +45,7 @@ def read_plugins(
 
 
 @app.command("list")
-def list_settings(
-    names: Names = None,
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
+def list_settings(names: Names = None, store: StoreOption = DEFAULT_STORE) -> None:
     """Show the settings, how many networks they train, and how many runs are done."""
     from credalearn._formats import aligned
     from credalearn_experiments.runs import plan
@@ -76,9 +67,8 @@ def list_settings(
         rows.append([name, first.backbone.rpartition(":")[2], *map(str, counts)])
     print("\n".join(aligned(rows)))
     if any(len(group) > 1 for group in groups.values()):
-        print(
-            "K is a number of votes per item and RULE a label rule; list '*' shows every setting."
-        )
+        note = "K is a number of votes per item and RULE a label rule;"
+        print(f"{note} list '*' shows every setting.")
 
 
 @app.command()
@@ -122,12 +112,9 @@ def run(
     from credalearn_experiments.settings.catalog import settings_named
     from credalearn_experiments.store import Store
 
+    numbers = None if seeds is None else parse_seeds(seeds)
     chosen = [
-        setting.narrowed(
-            epochs=epochs,
-            seeds=None if seeds is None else parse_seeds(seeds),
-            methods=None if method is None else tuple(method),
-        )
+        setting.narrowed(epochs=epochs, seeds=numbers, methods=tuple(method or ()))
         for setting in settings_named(names)
     ]
     runs = plan(chosen, limit=limit, weights=weights)
@@ -148,12 +135,12 @@ def run(
         print("stopped; the same command resumes the rest", file=sys.stderr)
         raise typer.Exit(130) from None
     kept = Store(store)
-    states = {each: kept.state(each) for each in runs}
-    done = list(states.values()).count("done")
+    states = [kept.state(each) for each in runs]
+    done, failed = states.count("done"), "failed" in states
     print(f"{done} of {len(runs)} runs are done in {store}")
-    failed = [each for each, state in states.items() if state == "failed"]
-    for each in failed:
-        print(f"failed: {each.name}: {kept.failure(each)}", file=sys.stderr)
+    for each, state in zip(runs, states, strict=True):
+        if state == "failed":
+            print(f"failed: {each.name}: {kept.failure(each)}", file=sys.stderr)
     if failed:
         print(f"To try them again, delete their folders in {store}.", file=sys.stderr)
         raise typer.Exit(1)
@@ -161,7 +148,7 @@ def run(
         print("The same command resumes the rest.")
 
 
-for command in COMMANDS:
+for command in cli_results.COMMANDS:
     app.command()(command)
 
 

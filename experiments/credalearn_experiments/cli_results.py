@@ -1,9 +1,8 @@
 """The commands of ``credalearn-experiments`` that read records: tables and figures."""
 
-import csv
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,6 +29,9 @@ Records = Annotated[
     typer.Option("--records", help="A store, or a folder of records.", show_default="our results"),
 ]
 Workers = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
+Methods = Annotated[
+    list[str] | None, typer.Option(help="Only this one; repeatable. Members count as seeds.")
+]
 Do = Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")]
 Only = Annotated[str | None, typer.Option(help="Only tables with this in their title.")]
 
@@ -37,9 +39,7 @@ Only = Annotated[str | None, typer.Option(help="Only tables with this in their t
 def table(
     names: Names = None,
     records: Records = RESULTS,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this one; repeatable. Members count as seeds.")
-    ] = None,
+    method: Methods = None,
     balance: Annotated[
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
     ] = None,
@@ -49,16 +49,10 @@ def table(
     from credalearn._checks import check_choice
     from credalearn_experiments.results.tables import setting_page
 
-    found = _read(records)
-    chosen = _chosen(names, found)
-    there = dict.fromkeys(record.method for record in found if record.setting in chosen)
-    for option, asked in (("--method", method), ("--balance", balance)):
-        for name in asked or ():
-            check_choice(name, there, name=option)
-    if method:
-        found = [record for record in found if record.method in method]
-        chosen = [name for name in chosen if any(record.setting == name for record in found)]
-    for name in chosen:
+    found = _read(records, method)
+    for name in balance or ():
+        check_choice(name, dict.fromkeys(each.method for each in found), name="--balance")
+    for name in _chosen(names, found):
         _print(setting_page(found, name, balance), only)
         print()
 
@@ -135,20 +129,17 @@ def figures(
     names: Names = None,
     records: Records = RESULTS,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("figures"),
-    method: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
-    form: Annotated[
-        Literal["png", "svg", "pdf"], typer.Option("--format", help="Kind of picture.")
-    ] = "png",
+    method: Methods = None,
 ) -> None:
     """Draw rejection curves, balanced scores and foreign images by score."""
     from credalearn._formats import many
     from credalearn_experiments.results.figures import FIGURES
 
-    found = [each for each in _read(records) if not method or each.method in method]
+    found = _read(records, method)
     drawn = 0
     for name in _chosen(names, found):
         for kind, draw in FIGURES.items():
-            path = output / f"{name}-{kind}.{form}"
+            path = output / f"{name}-{kind}.png"
             try:
                 draw(found, name, path)
                 drawn += 1
@@ -165,51 +156,32 @@ def records(
     ] = RESULTS,
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
-    from credalearn._files import whole_file
     from credalearn._formats import many
-    from credalearn.app._escape import escape_csv
-    from credalearn_experiments.records import copy_records
+    from credalearn_experiments.records import copy_records, write_table
 
     found = _read(store)
-    if output.suffix.lower() == ".csv":
-        metrics = sorted({name for record in found for name in record.metrics})
-        names = ["setting", "method", "seed", *metrics]
-        with whole_file(output) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, names, lineterminator="\n")
-            writer.writeheader()
-            for each in found:
-                known = {"setting": each.setting, "method": escape_csv(each.method)}
-                writer.writerow(known | {"seed": each.seed, **each.metrics})
-    else:
-        copy_records(found, output)
+    (write_table if output.suffix.lower() == ".csv" else copy_records)(found, output)
     print(f"{many(len(found), 'record')} in {output}")
 
 
-def learners(
-    run: Do = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each data set.")] = 10,
-    workers: Workers = 1,
-    only: Only = None,
-) -> None:
+def learners(run: Do = False, workers: Workers = 1, only: Only = None) -> None:
     """Compare the default learner with logistic regression and named methods on crowd data."""
     from credalearn_experiments.learners import STUDIES, learners_page
 
-    wanted = range(1, seeds + 1) if run else ()
+    wanted = range(1, 11) if run else ()
     _print(learners_page(_scores(STUDIES, "learners.csv", wanted, workers)), only)
 
 
 def set_worth(
     run: Do = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each cell; 1 is left out.")] = 10,
     workers: Workers = 1,
     output: Annotated[Path | None, typer.Option("-o", help="Also draw the figure here.")] = None,
     only: Only = None,
 ) -> None:
     """Compare statements, mixed items, learned bounds and few votes with their rivals."""
-    from credalearn_experiments.set_worth import STUDIES
-    from credalearn_experiments.set_worth.page import set_worth_figure, set_worth_page
+    from credalearn_experiments.set_worth.page import STUDIES, set_worth_figure, set_worth_page
 
-    wanted = range(2, seeds + 2) if run else ()  # the methods were written with seed 1
+    wanted = range(2, 12) if run else ()  # the methods were written with seed 1
     scores = _scores(STUDIES, "set_worth.csv", wanted, workers)
     if output is not None:
         set_worth_figure(scores, output)
@@ -224,15 +196,11 @@ def guarantees(
 ) -> None:
     """Print what is promised, broken and kept on four sets of annotated items."""
     from credalearn_experiments.data import DataFolders
-    from credalearn_experiments.guarantees import NAMES, measure, table
+    from credalearn_experiments.guarantees import measure_all, table
 
     file = RESULTS / "guarantees_on_data.csv"
     if splits is not None:
-        import polars as pl
-
-        folders = DataFolders.named()
-        found = [measure(name, folders, splits, workers=workers) for name in NAMES]
-        pl.DataFrame([line for lines in found for line in lines]).write_csv(file)
+        measure_all(file, DataFolders.named(), splits, workers=workers)
     print("\n".join(table(file)))
 
 
@@ -242,8 +210,9 @@ COMMANDS = (
 )
 
 
-def _read(folder: Path) -> "list[Record]":
-    """The records of a folder; damaged files are reported."""
+def _read(folder: Path, methods: "Sequence[str] | None" = None) -> "list[Record]":
+    """The records of a folder, of these methods if any; damaged files are reported."""
+    from credalearn._checks import check_choice
     from credalearn_experiments.records import read_records
 
     found = read_records(folder)
@@ -254,7 +223,9 @@ def _read(folder: Path) -> "list[Record]":
             f"there is no record of a finished run in {folder}. To fix: name another folder, or "
             "make some with `credalearn-experiments run`."
         )
-    return list(found.records)
+    for name in methods or ():
+        check_choice(name, {record.method for record in found.records}, name="--method")
+    return [record for record in found.records if not methods or record.method in methods]
 
 
 def _scores(studies: "Studies", name: str, seeds: "Sequence[int]", workers: int) -> "pl.DataFrame":

@@ -5,8 +5,9 @@ V held-out items with votes, K classes.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ from credalearn.theory import consistent
 from credalearn_experiments.data import Task
 from credalearn_experiments.data.cifar import split_in_two
 from credalearn_experiments.guaranteed_sets import GuaranteedSets
-from credalearn_experiments.records import CURVE_POINTS
+from credalearn_experiments.records import CURVE_POINTS, metric_of
 from credalearn_experiments.runs import Run
 
 # Scores other than the method's own: one that all methods have, and those of a set.
@@ -45,9 +46,9 @@ _FIELDS = ("probs", "lower", "upper", "vertices", "concentration")
 class Measurements:
     """What a run found."""
 
-    metrics: Mapping[str, float]  # as fractions
-    curves: Mapping[str, tuple[float, ...]]
-    predictions: Mapping[str, Tensor]  # by PART.FIELD, or y and voted_counts
+    metrics: dict[str, float]  # as fractions
+    curves: dict[str, tuple[float, ...]]
+    predictions: dict[str, Tensor]  # by PART.FIELD, or y and voted_counts
 
 
 def measure(
@@ -66,7 +67,7 @@ def measure(
     parts = {"test": test, **strange}
     member = run.left_out is not None or run.seed not in run.setting.seeds  # serves others alone
     if task.voted_inputs is not None and task.voted_counts is not None and not member:
-        same = task.voted_inputs is task.test_inputs
+        same = torch.equal(task.voted_inputs, task.test_inputs)
         parts["voted"] = test if same else predict(task.voted_inputs)
         tensors["voted_counts"] = task.voted_counts
         metrics |= evaluate_voted(
@@ -105,16 +106,15 @@ def evaluate(
     is_set = bool((test.upper - test.lower).max() > 0)
     for name in _OTHER_SCORES if is_set else _OTHER_SCORES[:1]:
         scores = test.score(name)
-        metrics[f"auarc_{_key(name)}"] = auarc(probs, y, scores)
+        metrics[metric_of("auarc", name)] = auarc(probs, y, scores)
         for place, predictions in foreign.items():
-            metric = f"auroc_{_key(name)}_{_key(place)}"
-            metrics[metric] = auroc(scores, predictions.score(name))
+            metrics[metric_of("auroc", name, place)] = auroc(scores, predictions.score(name))
     name = _FOREIGN_SCORES.get(method, METHODS[method].score)
     insides = {"auroc": test} | ({"auroc_training": training} if training is not None else {})
     for metric, inside in insides.items():
         scores = inside.score(name)
         for place, predictions in foreign.items():
-            metrics[f"{metric}_{_key(place)}"] = auroc(scores, predictions.score(name))
+            metrics[metric_of(metric, place)] = auroc(scores, predictions.score(name))
     return metrics
 
 
@@ -124,12 +124,19 @@ def tempered_ece(probs: Tensor, y: Tensor) -> float:
     The temperature is fitted to items like those of the test: the best case for every method.
     """
     probs, y = probs.double().cpu(), y.cpu()
-    right, halves = one_hot(y, probs.shape[1]), split_in_two(len(y), len(y) // 2)
-    errors = [
-        ece(temper(probs[test], fit_temperature(probs[rest], right[rest])), y[test])
-        for rest, test in (halves, halves[::-1])
+    right = one_hot(y, probs.shape[1])
+    return tempered_mean(probs, right, lambda found, rows: ece(found, y[rows]))
+
+
+def tempered_mean(
+    probs: Tensor, targets: Tensor, metric: Callable[[Tensor, Tensor], float]
+) -> float:
+    """Mean of a metric of each half of the items, given its rows, tempered by the other half."""
+    found = [
+        metric(temper(probs[test], fit_temperature(probs[rest], targets[rest])), test)
+        for rest, test in permutations(split_in_two(len(probs), len(probs) // 2))
     ]
-    return sum(errors) / 2
+    return sum(found) / 2
 
 
 def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[float, ...]:
@@ -138,10 +145,6 @@ def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[fl
     shares = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64)
     kept = ((1 - shares) * len(curve)).round().long().clamp(min=1)
     return tuple(curve.cpu()[kept - 1].tolist())
-
-
-def _key(name: str) -> str:
-    return name.replace("-", "_")
 
 
 KEPT = (80, 90)  # percent of the items, the most certain ones
@@ -219,16 +222,13 @@ def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
         plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
         found[f"set_width_{COVERAGES[0]}_plain"].append(_width(rest.conformalize(plain)))
         order = np.concatenate([np.flatnonzero(half), np.flatnonzero(~half)])
-        for kind, metric, value in _rivals(voted, GuaranteedSets.split(counts, order, half.sum())):
+        sets = GuaranteedSets.split(counts, order, half.sum())
+        contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
+        if (voted.upper > voted.lower).any():
+            contenders["stretched"] = sets.wide_hull(voted)
+        for kind, metric, value in sets.scores(contenders, scaled=["scaled"]):
             found[f"set_{metric}_{COVERAGES[0]}_{kind}"].append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
-
-
-def _rivals(voted: CredalPredictions, sets: GuaranteedSets) -> Iterator[tuple[str, str, float]]:
-    contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
-    if (voted.upper > voted.lower).any():
-        contenders["stretched"] = sets.wide_hull(voted)
-    return sets.scores(contenders, scaled=["scaled"])
 
 
 def _width(predictions: CredalPredictions) -> float:

@@ -11,20 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from threading import Thread
-from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
 from credalearn._files import writing
 from credalearn.errors import CredalError
-from credalearn.train.distributed import (
-    find_device,
-    hear,
-    process_group,
-    rank,
-    tell,
-    under_torchrun,
-)
+from credalearn.train import distributed
 from credalearn_experiments.data import UNVERIFIED_VARIABLE
 from credalearn_experiments.runner import RunContext, Runner
 from credalearn_experiments.runs import Run
@@ -50,31 +42,22 @@ def execute(
     until = None if minutes is None else time.time() + 60 * minutes
     keep = "pass another --store; finished runs are kept, and the same command resumes the rest"
     with writing(context.store, other=keep):
-        if under_torchrun():
+        if distributed.under_torchrun():
             if ray is not None or workers > 1:
                 raise CredalError(
                     "torchrun has started the processes. To fix: leave out --workers and --ray."
                 )
             _with_torchrun(context, runs, until)
             return
-        _prepare(context, runs)
         with _backend(context, workers, ray) as (jobs, side_by_side):
             _work_all(context, runs, until, jobs=jobs, side_by_side=side_by_side)
-
-
-def _prepare(context: RunContext, runs: Sequence[Run]) -> None:
-    """Refuse runs of another configuration; remove what killed processes left."""
-    store = Store(context.store)
-    for run in runs:
-        if store.state(run) == "done":
-            store.clean(run)
 
 
 @contextmanager
 def _backend(context: RunContext, workers: int, ray: str | None) -> Iterator[tuple[int, int]]:
     """Backend of joblib for the block; the number of jobs, and of models trained side by side."""
     if ray is None:
-        on_gpu = find_device(context.device).type == "cuda"
+        on_gpu = distributed.find_device(context.device).type == "cuda"
         with parallel_config("loky", n_jobs=workers):
             yield workers, context.side_by_side if on_gpu else 1
         return
@@ -145,14 +128,11 @@ def _ready_groups(store: Store, runs: Sequence[Run], side_by_side: int) -> list[
         if state in ("new", "started")
         and all(states[each] == "done" for each in (*run.bases, *run.teachers))
     ]
-    groups = [[run] for run in left if run.bases]
     alike: dict[object, list[Run]] = {}
     for run in left:
-        if not run.bases:
-            alike.setdefault(run.group_key, []).append(run)
-    for each in alike.values():
-        groups += [each[k : k + side_by_side] for k in range(0, len(each), side_by_side)]
-    return groups
+        alike.setdefault(run if run.bases else run.group_key, []).append(run)
+    parts = ((each, range(0, len(each), side_by_side)) for each in alike.values())
+    return [each[k : k + side_by_side] for each, starts in parts for k in starts]
 
 
 def _work(context: RunContext, group: Sequence[Run], until: float | None, starter: int) -> bool:
@@ -162,11 +142,8 @@ def _work(context: RunContext, group: Sequence[Run], until: float | None, starte
     if os.getppid() == starter:
         _end_with(starter)
     runner = _runner(context)
-    claims: dict[Run, Any] = {}
+    claims = {run: lock for run in group if (lock := runner.store.claim(run)) is not None}
     try:
-        for run in group:
-            if (lock := runner.store.claim(run)) is not None:
-                claims[run] = lock
         mine = [run for run in claims if runner.store.state(run) in ("new", "started")]
         deadline = None if until is None else time.monotonic() + until - time.time()
         if mine and mine[0].bases:
@@ -199,16 +176,14 @@ def _end_with(parent: int) -> None:
 
 def _with_torchrun(context: RunContext, runs: Sequence[Run], until: float | None) -> None:
     """Train with all processes; the first one tells the others what, measures, and returns."""
-    with process_group():
-        if rank() != 0:
-            while (heard := hear()) is not None:
-                _runner(context).participate(heard)
-        else:
+    with distributed.process_group():
+        if first := distributed.rank() == 0:
             try:
-                _prepare(context, runs)
                 _work_all(context, runs, until, jobs=1, side_by_side=1)
             finally:
-                tell(None)
-        first = rank() == 0
+                distributed.tell(None)
+        else:
+            while (heard := distributed.hear()) is not None:
+                _runner(context).participate(heard)
     if not first:
         sys.exit(0)

@@ -25,11 +25,8 @@ from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
 
 _SET_COVERAGE = 0.9
-_METHODS: dict[str, CertifyMethod] = {
-    "SGR": "sgr",
-    "learn then test": "learn-then-test",
-    "betting": "betting",
-}
+_METHODS: dict[str, CertifyMethod]
+_METHODS = {"SGR": "sgr", "learn then test": "learn-then-test", "betting": "betting"}
 NAMES = ("LIDC", "CIFAR-10H, all votes", "ConvAbuse", "ArMIS")
 
 # Of a method: the share of the splits where the kept test items err more than promised, the share
@@ -62,18 +59,13 @@ class Part:
 
 def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
     """Training items out of fold, calibration items and test items, by the default learner."""
-    X, new = data.features(data.train, data.others)
-    groups = None if data.groups is None else data.groups[data.train]
+    X, new = data.inputs
     clf = cl.CredalClassifier(random_state=random_state, device="cpu")
-    clf.fit(X, cl.from_votes(data.counts[data.train]), groups=groups)
+    clf.fit(X, data.labels, groups=data.train_groups)
     assert clf.out_of_fold_ is not None
     found, count = clf.predict_credal(new), len(data.split[1])
-    parts = zip(
-        (clf.out_of_fold_, found[:count], found[count:]),
-        (data.counts, data.judged, data.judged),
-        data.split,
-        strict=True,
-    )
+    predicted = (clf.out_of_fold_, found[:count], found[count:])
+    parts = zip(predicted, (data.counts, data.judged, data.judged), data.split, strict=True)
     about_votes = clf.temperatures_["votes"] / clf.temperatures_["truth"]
     return [
         Part(
@@ -85,6 +77,12 @@ def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
         )
         for pred, votes, rows in parts
     ]
+
+
+def measure_all(path: Path, folders: DataFolders, number: int, *, workers: int = 1) -> None:
+    """Measure on so many splits of every set, and keep the means in a CSV file."""
+    found = [measure(name, folders, number, workers=workers) for name in NAMES]
+    pl.DataFrame([line for lines in found for line in lines]).write_csv(path)
 
 
 def measure(
@@ -133,18 +131,16 @@ def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> _V
     edges = () if rule.expected_threshold is None else (rule.expected_threshold,)
     strata = [score_strata(each, edges) if edges else None for each in scores]
     train, calibration, test = parts
-    scale = narrowest_scale(
-        *(train.votes, train.sets.lower, train.sets.upper, train.sets.probs),
-        coverage=_SET_COVERAGE,
-        strata=strata[0],
-    )
+    bounded = (train.votes, train.sets.lower, train.sets.upper, train.sets.probs)
+    scale = narrowest_scale(*bounded, coverage=_SET_COVERAGE, strata=strata[0])
     kept = rule.keeps(scores[2])
-    found = {}
-    plain: Scale = "relative-variance"
-    for name, how, (_, old, new) in (
-        ("sets, one radius", plain, (None, None, None)),
-        ("sets by stratum", scale, strata),
-    ):
+    found, plain = {}, (None, None, None)
+    contenders: dict[str, tuple[Scale, Sequence[Any]]]
+    contenders = {
+        "sets, one radius": ("relative-variance", plain),
+        "sets by stratum": (scale, strata),
+    }
+    for name, (how, (_, old, new)) in contenders.items():
         fit = calibration.sets.inflation(calibration.votes, strata=old, scale=how)
         covered = test.sets.covers(test.votes, fit, strata=new).numpy()
         wide = test.sets.conformalize(fit, strata=new)

@@ -4,7 +4,7 @@ Shapes: N items, K classes.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.app.annotations.dawid_skene import posteriors
 from credalearn.classifier import CredalClassifier
 from credalearn.guarantees import certify
-from credalearn.labels import from_posterior, from_votes
+from credalearn.labels import from_posterior
 from credalearn.metrics import accuracy, accuracy_rejection, ece
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.results.table import Column, Table, Value
-from credalearn_experiments.studies import Score, Studies, by_seed, difference, score_table
+from credalearn_experiments.studies import Score, Studies, by_seed, score_table, value_of
 
 _STRENGTHS = tuple(10.0**power for power in range(-3, 4))  # C of logistic regression
 _CONFIDENCE = 0.9
@@ -40,36 +40,26 @@ METRICS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Predicted:
-    """Probabilities of new items, shape (N, K), for both meanings, and an uncertainty."""
-
-    truth: Tensor
-    votes: Tensor
-    score: Tensor
-
-
-# From a set and a seed to predictions of its calibration and test items.
-Learner = Callable[[CrowdSet, int], Predicted]
+# From a set and a seed to predictions of its calibration and test items: probabilities (N, K) of
+# the truth and of votes, and an uncertainty.
+Learner = Callable[[CrowdSet, int], tuple[Tensor, Tensor, Tensor]]
 
 
 def _classifier(method: str, *, skill: bool = False) -> Learner:
     """A classifier on votes; with ``skill``, on Dawid and Skene's posteriors in their place."""
 
-    def learn(data: CrowdSet, seed: int) -> Predicted:
-        makes = data.features if method == "auto" else data.words
+    def learn(data: CrowdSet, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        makes = data.words if data.words and method != "auto" else data.features
         X, new = makes(data.train, data.others)
-        groups = None if data.groups is None else data.groups[data.train]
-        clf = CredalClassifier(method, random_state=seed, device="cpu")
-        counts = data.counts[data.train]
-        labels = votes = from_votes(counts)
+        labels, counts = data.labels, data.counts[data.train]
+        right = truth_of(labels, None, np.arange(counts.shape[1]))
         if skill:
             labels = from_posterior(_by_skill(data)[data.train], counts.sum(1))
-        right = truth_of(votes, None, np.arange(counts.shape[1]))
-        clf.fit(X, labels, groups=groups, truth=right)
+        clf = CredalClassifier(method, random_state=seed, device="cpu")
+        clf.fit(X, labels, groups=data.train_groups, truth=right)
         found = clf.predict_credal(new)
         said = clf.predict_credal(new, meaning="votes").probs
-        return Predicted(found.probs, said, found.score("top-probability"))
+        return found.probs, said, found.score("top-probability")
 
     return learn
 
@@ -77,19 +67,16 @@ def _classifier(method: str, *, skill: bool = False) -> Learner:
 def _logistic(labels: Callable[[CrowdSet], np.ndarray]) -> Learner:
     """Logistic regression of scikit-learn on soft labels, C by cross-validation, tempered."""
 
-    def learn(data: CrowdSet, seed: int) -> Predicted:
-        X, new = data.features(data.train, data.others)
-        soft = labels(data)[data.train]
-        votes = from_votes(data.counts[data.train])
+    def learn(data: CrowdSet, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        (X, new), soft, votes = data.inputs, labels(data)[data.train], data.labels
         right = truth_of(votes, None, np.arange(soft.shape[1]))
-        groups = None if data.groups is None else data.groups[data.train]
-        folds = make_folds(right, groups, random_state=seed)
+        folds = make_folds(right, data.train_groups, random_state=seed)
         found = {C: _out_of_fold(X, soft, folds, C) for C in _STRENGTHS}
         best = max(found, key=lambda C: float((right * log_probs(found[C])).sum()))
         probs = torch.from_numpy(_probs(_fit(X, soft, best), new, soft.shape[1]))
         targets = (right, votes.reference)
         truth, said = (temper(probs, fit_temperature(found[best], each)) for each in targets)
-        return Predicted(truth, said, 1 - truth.amax(1))
+        return truth, said, 1 - truth.amax(1)
 
     return learn
 
@@ -97,10 +84,8 @@ def _logistic(labels: Callable[[CrowdSet], np.ndarray]) -> Learner:
 def _fit(X: Any, soft: np.ndarray, C: float) -> Any:
     """Every item once per class that it may have, weighted by the share of that class."""
     item, label = np.nonzero(soft)
-    model = LogisticRegression(C=C, max_iter=1000)
-    pipe = make_pipeline(StandardScaler(with_mean=isinstance(X, np.ndarray)), model)
-    if not isinstance(X, np.ndarray):
-        pipe = make_pipeline(model)
+    scaled = [StandardScaler()] if isinstance(X, np.ndarray) else []
+    pipe = make_pipeline(*scaled, LogisticRegression(C=C, max_iter=1000))
     return pipe.fit(X[item], label, logisticregression__sample_weight=soft[item, label])
 
 
@@ -119,11 +104,6 @@ def _out_of_fold(X: Any, soft: np.ndarray, folds: np.ndarray, C: float) -> Tenso
     return torch.from_numpy(probs)
 
 
-def _shares(data: CrowdSet) -> np.ndarray:
-    shares: np.ndarray = data.counts / np.maximum(data.counts.sum(1, keepdims=True), 1)
-    return shares
-
-
 def _by_skill(data: CrowdSet) -> np.ndarray:
     """Dawid and Skene's posteriors, from votes on the training items."""
     assert data.named is not None
@@ -139,7 +119,9 @@ LEARNERS: dict[str, Learner] = {
         lambda data: np.eye(data.counts.shape[1])[data.counts.argmax(1)]
     ),
     _RIVAL + _SKILL: _logistic(_by_skill),
-    "logistic regression, soft labels": _logistic(_shares),
+    "logistic regression, soft labels": _logistic(
+        lambda data: data.counts / np.maximum(data.counts.sum(1, keepdims=True), 1)
+    ),
     "pocc (default of 0.1)": _classifier("pocc"),
     "softmax": _classifier("softmax"),
 }
@@ -150,47 +132,42 @@ def learner_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score
     data = CROWD_SETS[cell](folders, seed)
     for learner, learn in LEARNERS.items():
         if data.named is not None or _SKILL not in learner:
-            values = zip(METRICS, _judged(data, learn(data, seed)), strict=True)
+            values = zip(METRICS, _judged(data, *learn(data, seed)), strict=True)
             yield from ((learner, column.name, value) for column, value in values)
 
 
 STUDIES: Studies = {"learners": (learner_scores, CROWD_SETS)}
 
 
-def _judged(data: CrowdSet, found: Predicted) -> Iterator[float]:
+def _judged(data: CrowdSet, probs: Tensor, said: Tensor, score: Tensor) -> Iterator[float]:
     """The metrics of one learner, in their order."""
-    count = len(data.split[1])
-    truth = torch.from_numpy(data.truth[data.others])
-    known = truth >= 0
-    wrong = (found.truth.argmax(1) != truth)[:count]
+    truth, count = torch.from_numpy(data.truth[data.others]), len(data.split[1])
+    known, test = (truth[:count] >= 0).nonzero()[:, 0], (truth[count:] >= 0).nonzero()[:, 0] + count
     rule = certify(
-        found.score[:count][known[:count]].numpy(),
-        wrong[known[:count]].numpy(),
+        score[known].numpy(),
+        (probs.argmax(1) != truth)[known].numpy(),
         max_error=data.max_error,
         confidence=_CONFIDENCE,
         method="learn-then-test",
     )
-    test, y = known[count:], truth[count:]
-    probs, score = found.truth[count:][test].double(), found.score[count:][test]
-    curve = accuracy_rejection(probs, y[test], score)
+    tested, y = probs[test].double(), truth[test]
+    curve = accuracy_rejection(tested, y, score[test])
     votes = torch.from_numpy(data.judged[data.split[2]])
-    yield accuracy(probs, y[test])
-    yield ece(probs, y[test])
-    yield float((votes * log_probs(found.votes[count:])).sum() / votes.sum())
+    yield accuracy(tested, y)
+    yield ece(tested, y)
+    yield float((votes * log_probs(said[count:])).sum() / votes.sum())
     yield float(curve[round(0.8 * len(curve)) - 1])  # by top probability
-    yield float(np.mean(rule.keeps(found.score[count:].numpy())))
+    yield float(np.mean(rule.keeps(score[count:].numpy())))
 
 
 def learners_page(scores: pl.DataFrame) -> Iterator[Table | str]:
     """All learners on all sets, and the default next to the best logistic regression of each."""
-    of = {name: scores.filter(data=name) for name in CROWD_SETS}
-    of = {name: own for name, own in of.items() if len(own)}
+    of = {name: own for name in CROWD_SETS if len(own := scores.filter(data=name))}
     for name, own in of.items():
-        known = set(own["learner"])
-        yield score_table(name, own, METRICS, [each for each in LEARNERS if each in known])
+        yield score_table(name, own, METRICS, _known(own))
     rows = {name: _differences(own) for name, own in of.items()}
     for name, own in of.items():
-        if _DEFAULT + _SKILL in set(own["learner"]):
+        if _DEFAULT + _SKILL in _known(own):
             rows[f"{name}, both on Dawid–Skene"] = _differences(own, _SKILL)
     columns = [replace(each, marked=False) for each in METRICS]
     yield Table("Default less the best logistic regression", columns, rows, corner="data")
@@ -209,12 +186,14 @@ def learners_page(scores: pl.DataFrame) -> Iterator[Table | str]:
 
 def _differences(scores: pl.DataFrame, labels: str = "") -> dict[str, Value]:
     """The default minus the rival with the best mean, by metric."""
-    known = set(scores["learner"])
-    rivals = [each for each in LEARNERS if each in known and each.startswith(_RIVAL + labels)]
+    rivals = [each for each in _known(scores) if each.startswith(_RIVAL + labels)]
     found = {}
     for column in METRICS:
-        sign = -1 if column.better == "lower" else 1
-        means = {each: sign * by_seed(scores, each, column.name).mean() for each in rivals}
-        pair = f"{_DEFAULT}{labels} less {max(means, key=lambda each: float(means[each]))}"
-        found[column.name] = difference(scores, pair, column.name)
+        means = {each: float(by_seed(scores, each, column.name).mean()) for each in rivals}
+        best = (min if column.better == "lower" else max)(means, key=means.__getitem__)
+        found[column.name] = value_of(scores, f"{_DEFAULT}{labels} less {best}", column.name)
     return found
+
+
+def _known(scores: pl.DataFrame) -> list[str]:
+    return [each for each in LEARNERS if each in set(scores["learner"])]

@@ -4,7 +4,6 @@
 docs/how-to/extending.md shows one.
 """
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,7 +17,6 @@ from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS, Method, Model
-from credalearn.nets import BACKBONE_NAMES, known_backbone
 from credalearn.predictions import CredalPredictions
 from credalearn.scores import SCORES
 from credalearn.train import Training
@@ -61,11 +59,6 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
 def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) -> None:
     """Make a task known; ``load`` returns it, given the data folders and the limit."""
     _check_name(TASKS, "task", name)
-    if len(inspect.signature(load).parameters) != 2:
-        raise CredalError(
-            f"the loader of task {name!r} must take two arguments, the folders and the limit. To "
-            "fix: define it as def load(folders, limit)."
-        )
     TASKS[name] = load
 
 
@@ -73,11 +66,6 @@ def register_setting(setting: Setting) -> None:
     """Make a setting known under its name; register its task and methods first."""
     _check_name(ALL_SETTINGS, "setting", setting.name)
     check_choice(setting.task, TASKS, name=f"the task of setting {setting.name!r}")
-    if not known_backbone(setting.backbone):
-        raise CredalError(
-            f"the backbone of setting {setting.name!r} must be one of {BACKBONE_NAMES}; got "
-            f"{setting.backbone!r}. To fix: use one of these."
-        )
     ALL_SETTINGS[setting.name] = setting
 
 

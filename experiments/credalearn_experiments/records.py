@@ -4,10 +4,11 @@ Tables, figures and comparisons read records and nothing else. In a store a reco
 ``SETTING/METHOD/seed-S/metrics.json``, among committed results ``SETTING/METHOD-seed-S.json``.
 """
 
+import csv
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,11 @@ def write_record(path: Path, record: Record) -> None:
         partial.write_text(f"{text}\n", encoding="utf-8")
 
 
+def metric_of(*parts: str) -> str:
+    """The name of a metric from its parts, such as ``auroc_fashion_mnist``."""
+    return "_".join(parts).replace("-", "_")
+
+
 def result_path(folder: Path, setting: str, method: str, seed: int) -> Path:
     """Where the record of a run is among committed results."""
     return folder / setting / f"{method}-seed-{seed}.json"
@@ -141,6 +147,17 @@ def copy_records(records: Iterable[Record], folder: Path) -> None:
     with writing(folder, other="name another folder with --output"):
         for path, record in paths.items():
             write_record(path, record)
+
+
+def write_table(records: Sequence[Record], path: Path) -> None:
+    """One line per record in a CSV file: setting, method, seed and every metric."""
+    metrics = sorted({name for record in records for name in record.metrics})
+    with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        names = ["setting", "method", "seed", *metrics]
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        for each in records:
+            writer.writerow({**each.metrics, **{x: getattr(each, x) for x in names[:3]}})
 
 
 def _rounded(value: float) -> float:

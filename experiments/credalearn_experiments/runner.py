@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -30,7 +31,7 @@ from credalearn.train import (
 )
 from credalearn.train.distributed import find_device, own_gpu, tell, world_size
 from credalearn.train.training import Execution
-from credalearn_experiments.data import DataFolders, MissingDataError, Task, load_foreign, load_task
+from credalearn_experiments.data import FOREIGN, DataFolders, MissingDataError, Task, load_task
 from credalearn_experiments.evaluation import Measurements, measure
 from credalearn_experiments.labels import training_labels
 from credalearn_experiments.plugins import check_method, check_predictions, load_plugin
@@ -69,9 +70,8 @@ class Runner:
         on_gpu = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
         # With torchrun each process has its own GPU.
         self.device = find_device(str(own_gpu(name)) if world_size() > 1 and on_gpu else name)
-        self._tasks: dict[tuple[str, int | None], Task] = {}
-        self._labels: dict[tuple[object, ...], CredalSet] = {}
-        self._foreign: dict[tuple[str, int, int | None], Tensor | None] = {}
+        self._known_task, self._known_labels = cache(self._read_task), cache(self._make_labels)
+        self._known_foreign = cache(self._read_foreign)
 
     def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> None:
         """Train, measure and keep runs that train their own networks and have one ``group_key``.
@@ -99,10 +99,7 @@ class Runner:
                 self._fail(run, end)
             elif len(end) == run.setting.recipe.epochs:
                 seconds = seconds_spent(self.store.log(run))
-                try:
-                    self._measure(run, (trainings[run].network,), seconds)
-                except CredalError as error:  # the last step may have made the weights infinite
-                    self._fail(run, error)
+                self._keep(run, (trainings[run].network,), seconds)
 
     def participate(self, runs: Sequence[Run]) -> None:
         """Help to train runs of the first process of torchrun, which measures and keeps them."""
@@ -116,10 +113,7 @@ class Runner:
         self.labels(run)
         self._foreign_sets(run)
         self.store.start(run)
-        try:
-            self._measure(run, members, 0.0)
-        except CredalError as error:
-            self._fail(run, error)
+        self._keep(run, members, 0.0)
 
     def measure_again(self, runs: Sequence[Run]) -> int:
         """Measure those of the runs that are finished, and nobody else's; their number.
@@ -140,14 +134,13 @@ class Runner:
 
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device."""
-        setting = run.setting
-        seed = run.seed if setting.depends_on_seed else None
-        key = (setting.task, setting.labels, setting.collapsed, run.limit, seed)
-        if key not in self._labels:
-            task = self._task(setting, run.limit)
-            labels = training_labels(setting, task, self.data, self.device, seed=run.seed)
-            self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
-        return self._labels[key]
+        seed = run.seed if run.setting.depends_on_seed else 0
+        return self._known_labels(run.setting, run.limit, seed)
+
+    def _make_labels(self, setting: Setting, limit: int | None, seed: int) -> CredalSet:
+        task = self._task(setting, limit)
+        labels = training_labels(setting, task, self.data, self.device, seed=seed)
+        return labels.to(dtype=torch.float32).to(self.device)
 
     def _train(
         self, trainings: dict[Run, Training], deadline: float | None
@@ -162,10 +155,8 @@ class Runner:
             with Progress(f"{group[0].name}{others}") as progress:
                 logs = [EpochLog(self.store.log(run), len(group)) for run in group]
                 logs[0].shown = progress
-                logged = [
-                    replace(trainings[run], listener=log)
-                    for run, log in zip(group, logs, strict=True)
-                ]
+                pairs = zip(group, logs, strict=True)
+                logged = [replace(trainings[run], listener=log) for run, log in pairs]
                 ends += train(logged, deadline=deadline)
         return ends
 
@@ -222,13 +213,18 @@ class Runner:
     def _model(self, run: Run, members: tuple[Network, ...]) -> Model:
         """Trained networks with what the method learns from them afterwards."""
         inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run).to("cpu")
-        model = Model.from_members(
-            METHODS[run.method], members, inputs, labels, random_state=run.seed
-        )
+        method = METHODS[run.method]
+        model = Model.from_members(method, members, inputs, labels, random_state=run.seed)
         if not run.teachers:
             return model
         probs = said(self._teachers(run), inputs)
         return widened(model, inputs, labels, probs, self._folds(run, run.seed))
+
+    def _keep(self, run: Run, members: tuple[Network, ...], seconds: float) -> None:
+        try:
+            self._measure(run, members, seconds)
+        except CredalError as error:  # the last step may have made the weights infinite
+            self._fail(run, error)
 
     def _fail(self, run: Run, reason: Exception) -> None:
         self.store.fail(run, str(reason))
@@ -278,10 +274,8 @@ class Runner:
         found = measure(run, predict, task, self._foreign_sets(run))
         if before is not None:
             earlier = {name: x for name, x in before.metrics.items() if name.startswith("auroc_")}
-            tensors = self.store.tensors(run, PREDICTIONS)
-            found = Measurements(
-                {**earlier, **found.metrics}, found.curves, {**tensors, **found.predictions}
-            )
+            tensors = self.store.tensors(run, PREDICTIONS) | found.predictions
+            found = Measurements(earlier | found.metrics, found.curves, tensors)
         trained = before is None and not run.bases
         on_gpu = self.device.type == "cuda"
         device = torch.cuda.get_device_name(self.device) if on_gpu else self.device.type
@@ -297,31 +291,29 @@ class Runner:
         print(f"{run.name}: {', '.join(shown)}", file=sys.stderr)
 
     def _task(self, setting: Setting, limit: int | None) -> Task:
-        key = (setting.task, limit)
-        if key not in self._tasks:
-            task = load_task(setting.task, self.data, limit=limit)
-            self._tasks[key] = replace(task, train_inputs=task.train_inputs.to(self.device))
-        height_width = tuple(self._tasks[key].train_inputs.shape[2:])  # empty for features
+        task = self._known_task(setting.task, limit)
+        height_width = tuple(task.train_inputs.shape[2:])  # empty for features
         if height_width not in ((), (setting.image_size, setting.image_size)):
             raise CredalError(
                 f"the images of task {setting.task!r} must be {setting.image_size} px square, as "
                 f"image_size of setting {setting.name!r} says; they are {height_width}. To fix: "
                 "resize them in the task, or change image_size."
             )
-        return self._tasks[key]
+        return task
+
+    def _read_task(self, name: str, limit: int | None) -> Task:
+        task = load_task(name, self.data, limit=limit)
+        return replace(task, train_inputs=task.train_inputs.to(self.device))
 
     def _foreign_sets(self, run: Run) -> dict[str, Tensor]:
         """Foreign images by set; a set that is missing is reported once and left out."""
-        found = {}
-        for name in run.setting.foreign:
-            key = (name, run.setting.image_size, run.limit)
-            if key not in self._foreign:
-                try:
-                    images = load_foreign(name, self.data, size=key[1], limit=run.foreign_limit)
-                    self._foreign[key] = images
-                except MissingDataError as error:
-                    print(f"no AUROC on {name}: {error}", file=sys.stderr)
-                    self._foreign[key] = None
-            if (known := self._foreign[key]) is not None:
-                found[name] = known
-        return found
+        size, limit = run.setting.image_size, run.foreign_limit
+        found = {name: self._known_foreign(name, size, limit) for name in run.setting.foreign}
+        return {name: images for name, images in found.items() if images is not None}
+
+    def _read_foreign(self, name: str, size: int, limit: int | None) -> Tensor | None:
+        try:
+            return FOREIGN[name](self.data, size, limit)
+        except MissingDataError as error:
+            print(f"no AUROC on {name}: {error}", file=sys.stderr)
+            return None

@@ -54,15 +54,11 @@ class Run:
     def teachers(self) -> "tuple[Run, ...]":
         """The runs whose networks teach its own: a deep ensemble's, or one without each fold."""
         kind = METHODS[self.method].teachers
-        return tuple(
-            replace(
-                self,
-                method="softmax",
-                seed=self.seed + fold,
-                left_out=fold if kind == "cross-fitted" else None,
-            )
-            for fold in range(ENSEMBLE_SIZE if kind else 0)
-        )
+        folds = range(ENSEMBLE_SIZE if kind else 0)
+        taught = (replace(self, method="softmax", seed=self.seed + fold) for fold in folds)
+        if kind != "cross-fitted":
+            return tuple(taught)
+        return tuple(replace(run, left_out=fold) for fold, run in enumerate(taught))
 
     @property
     def foreign_limit(self) -> int | None:
@@ -89,14 +85,13 @@ class Run:
             "seed": self.seed,
             "limit": self.limit,
         }
-        if self.weights is not None:
-            asked["weights"] = self.weights
-        if self.setting.task in PLUGIN_TASKS:
-            asked["task_plugin"] = PLUGIN_TASKS[self.setting.task]
-        if self.method in PLUGIN_METHODS:
-            asked["method_plugin"] = PLUGIN_METHODS[self.method]
-        if self.left_out is not None:
-            asked["left_out"] = self.left_out
+        some = {  # as far as known: records from before have none
+            "weights": self.weights,
+            "task_plugin": PLUGIN_TASKS.get(self.setting.task),
+            "method_plugin": PLUGIN_METHODS.get(self.method),
+            "left_out": self.left_out,
+        }
+        asked |= {name: value for name, value in some.items() if value is not None}
         if shared := [run.seed for run in (*self.bases, *self.teachers) if run.left_out is None]:
             asked["members"] = "shared"
             asked["member_seeds"] = shared
@@ -130,14 +125,9 @@ def plan(
     elif weights is not None and weights.is_file():  # runs from two files stay apart
         described = f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
     for setting in settings:
+        start = described if setting.pretrained else None
         wanted = [
-            Run(
-                setting,
-                method,
-                seed,
-                limit=limit,
-                weights=described if setting.pretrained else None,
-            )
+            Run(setting, method, seed, limit=limit, weights=start)
             for method in setting.methods
             for seed in setting.seeds
         ]

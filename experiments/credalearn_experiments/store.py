@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from filelock import FileLock, Timeout
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from credalearn import __version__
 from credalearn._checks import check_choice
-from credalearn._files import sweep, whole_file
+from credalearn._files import whole_file
 from credalearn._tensors import damaged, read_tensors, write_tensors
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
@@ -92,37 +92,26 @@ class Store:
     def start(self, run: Run) -> None:
         """Write down what was asked; remove what a failed or different attempt left."""
         if self.state(run) != "started":
-            self.forget(run)
-        content = {
-            "asked": run.asked,
-            "versions": versions(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        with whole_file(self.path(run) / "config.json", other=None) as partial:
-            partial.write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
+            self._remove(run, *_FILES)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        content = {"asked": run.asked, "versions": versions(), "started": started}
+        self._write(run, "config.json", json.dumps(content, indent=2))
+
+    def _write(self, run: Run, name: str, text: str) -> None:
+        with whole_file(self.path(run) / name, other=None) as partial:
+            partial.write_text(f"{text}\n", encoding="utf-8")
 
     def restart(self, run: Run) -> None:
         """Remove the state and the log of an unfinished training."""
-        self.checkpoint(run).unlink(missing_ok=True)
-        self.log(run).unlink(missing_ok=True)
+        self._remove(run, "resume.safetensors", "log.jsonl")
 
-    def forget(self, run: Run) -> None:
-        """Remove everything that is kept of a run."""
-        for name in _FILES:
+    def _remove(self, run: Run, *names: str) -> None:
+        for name in names:
             (self.path(run) / name).unlink(missing_ok=True)
-
-    def clean(self, run: Run) -> None:
-        """Remove what a process left that was killed after it had finished the run."""
-        left = any(self.path(run).glob(".credalearn-*")) or self.checkpoint(run).exists()
-        if left and (lock := self.claim(run)):
-            self.checkpoint(run).unlink(missing_ok=True)
-            sweep(self.path(run))
-            lock.release()
 
     def fail(self, run: Run, reason: str) -> None:
         """Write down why a run cannot be done."""
-        with whole_file(self.path(run) / "failure.txt", other=None) as partial:
-            partial.write_text(f"{reason}\n", encoding="utf-8")
+        self._write(run, "failure.txt", reason)
 
     def failure(self, run: Run) -> str:
         """Why a run cannot be done."""
@@ -153,7 +142,7 @@ class Store:
             seconds=seconds,
         )
         write_record(folder / "metrics.json", record)
-        self.checkpoint(run).unlink(missing_ok=True)
+        self._remove(run, "resume.safetensors")
 
     def record(self, run: Run) -> Record:
         """The record of a finished run."""
@@ -179,14 +168,12 @@ def read_predictions(
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     again = "run it again with `credalearn-experiments run`"
     tensors, _ = read_tensors(path, fix=again)
-    parts: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        place, dot, field = name.rpartition(".")
-        if dot:
-            parts.setdefault(place, {})[field] = tensor
+    parts = dict.fromkeys(name.rpartition(".")[0] for name in tensors if "." in name)
     check_choice(part, parts, name=f"the part of {path}")
+    start = f"{part}."
+    fields = {x.removeprefix(start): each for x, each in tensors.items() if x.startswith(start)}
     try:
-        return CredalPredictions(**parts[part])
+        return CredalPredictions(**fields)
     except (TypeError, ValueError) as error:
         raise damaged(path, str(error), fix=again) from error
 
@@ -230,20 +217,13 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[tupl
     return [(x, old.get(x), new.get(x)) for x in names if old.get(x) != new.get(x)]
 
 
-class LogLine(NamedTuple):
-    """One epoch of a log: its number, from 1, and the seconds spent on the run by its end."""
-
-    epoch: int
-    seconds: float
-
-
-def read_log(path: Path) -> list[LogLine]:
-    """The complete lines of a log; a killed process may leave half a line."""
+def read_log(path: Path) -> list[tuple[int, float]]:
+    """Number, from 1, and seconds spent by its end, of every epoch that a log has complete."""
     lines = []
     for line in path.read_bytes().splitlines() if path.exists() else ():
-        try:
+        try:  # a killed process may leave half a line
             content = json.loads(line)
-            lines.append(LogLine(int(content["epoch"]), float(content["seconds"])))
+            lines.append((int(content["epoch"]), float(content["seconds"])))
         except (ValueError, KeyError, TypeError):
             continue
     return lines
@@ -252,7 +232,7 @@ def read_log(path: Path) -> list[LogLine]:
 def seconds_spent(path: Path) -> float:
     """Seconds of training in a log, over all processes that worked on the run."""
     lines = read_log(path)
-    return lines[-1].seconds if lines else 0.0
+    return lines[-1][1] if lines else 0.0
 
 
 class EpochLog:

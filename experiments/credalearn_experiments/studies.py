@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import torch
 from joblib import Parallel, delayed
-from scipy.stats import t as student
 
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.results.differences import Difference
 from credalearn_experiments.results.table import Column, Table, Value
 
 Score = tuple[str, str, float]  # learner, metric and value
@@ -49,29 +49,26 @@ def read_scores(path: Path) -> pl.DataFrame:
     return pl.read_csv(path) if path.exists() else pl.DataFrame(schema=COLUMNS)
 
 
-def by_seed(scores: pl.DataFrame, learner: str, metric: str, data: str | None = None) -> np.ndarray:
-    """The values of a learner, one per seed in their order; means over data if none is named."""
-    return _by_seed(_of(scores, learner, metric, data))
+def by_seed(scores: pl.DataFrame, name: str, metric: str, data: str | None = None) -> np.ndarray:
+    """One value per seed of a learner, or of a pair "one less another", paired by seed and data.
+
+    They are means over data if none is named.
+    """
+    asked = {"metric": metric} | ({} if data is None else {"data": data})
+    found, *other = (scores.filter(learner=each, **asked) for each in name.split(" less "))
+    if other:
+        both = found.join(other[0], on=["data", "seed"])
+        found = both.with_columns(value=pl.col("value") - pl.col("value_right"))
+    return found.group_by("seed").agg(pl.col("value").mean()).sort("seed")["value"].to_numpy()
 
 
-def difference(scores: pl.DataFrame, pair: str, metric: str, data: str | None = None) -> Value:
-    """Of "one less another", paired by seed and data: its mean ± 95 % (Student's t over seeds)."""
-    one, other = (_of(scores, name, metric, data) for name in pair.split(" less "))
-    both = one.join(other, on=["data", "seed"])
-    gaps = _by_seed(both.with_columns(value=pl.col("value") - pl.col("value_right")))
-    if len(gaps) < 2:
-        return None
-    error = gaps.std(ddof=1) / len(gaps) ** 0.5
-    return float(gaps.mean()), float(student.ppf(0.975, len(gaps) - 1) * error)
-
-
-def _of(scores: pl.DataFrame, learner: str, metric: str, data: str | None) -> pl.DataFrame:
-    known = {"learner": learner, "metric": metric} | ({} if data is None else {"data": data})
-    return scores.filter(**known)
-
-
-def _by_seed(scores: pl.DataFrame) -> np.ndarray:
-    return scores.group_by("seed").agg(pl.col("value").mean()).sort("seed")["value"].to_numpy()
+def value_of(scores: pl.DataFrame, name: str, metric: str, data: str | None = None) -> Value:
+    """Mean ± standard deviation of a learner; of a pair, mean ± 95 % (Student's t over seeds)."""
+    values = by_seed(scores, name, metric, data)
+    if " less " not in name:
+        return (float(values.mean()), float(values.std())) if len(values) else None
+    found = Difference.of(values) if len(values) else None
+    return None if found is None or found.margin is None else (found.mean, found.margin)
 
 
 def score_table(
@@ -83,15 +80,13 @@ def score_table(
 ) -> Table:
     """Learners, or pairs "one less another"; columns are data, or metrics if none is named."""
     names = tuple(names)
-    pairs = any(" less " in name for name in names)
-    columns = [replace(each, marked=each.marked and not pairs) for each in columns]
-
-    def value(name: str, column: str) -> Value:
-        asked = (name, column) if metric is None else (name, metric, column)
-        if pairs:
-            return difference(scores, *asked)
-        values = by_seed(scores, *asked)
-        return (float(values.mean()), float(values.std())) if len(values) else None
-
-    rows = {name: {each.name: value(name, each.name) for each in columns} for name in names}
+    marked = not any(" less " in name for name in names)
+    columns = [replace(each, marked=each.marked and marked) for each in columns]
+    places = {
+        each.name: (each.name,) if metric is None else (metric, each.name) for each in columns
+    }
+    rows = {
+        name: {column: value_of(scores, name, *place) for column, place in places.items()}
+        for name in names
+    }
     return Table(title, columns, rows, corner="learner")

@@ -9,11 +9,10 @@ import torch
 
 from credalearn import CredalError
 from credalearn_experiments.data import DataFolders, load_task
-from credalearn_experiments.data.cifar import CIFAR10_BATCHES, read_cifar10
-from credalearn_experiments.data.cifar_people import cifar10n_votes
+from credalearn_experiments.data.cifar import CIFAR10_BATCHES, cifar10n_votes, read_cifar10
 from credalearn_experiments.data.folders import DIGESTS
 from present import present
-from tiny_data import real_data, write, write_cifar100, write_tiny_data
+from tiny_data import real_data, write_cifar100, write_tiny_data
 
 ITEMS = 20
 
@@ -78,7 +77,7 @@ def test_tasks_with_votes_keep_a_held_out_part(
     assert set(task.voted_counts.sum(1).tolist()) == {3 if name == "cifar10n-voted" else 51}
     if name == "cifar10n-voted":
         assert torch.equal(task.voted_counts, cifar10n_votes(DataFolders((tiny,)))[-ITEMS:])
-        assert task.voted_inputs is task.test_inputs
+        torch.testing.assert_close(task.voted_inputs, task.test_inputs)
     elif name != "cifar10n":  # together they are CIFAR-10H, in the order of the permutation
         order = np.random.default_rng(0).permutation(ITEMS)
         both = torch.cat([task.train_counts, task.voted_counts])
@@ -86,7 +85,7 @@ def test_tasks_with_votes_keep_a_held_out_part(
         assert torch.equal(both, torch.from_numpy(counts[order]))
     if name == "cifar10h-features":
         assert task.train_inputs.shape == (train, 64)
-        assert task.voted_inputs is task.test_inputs
+        torch.testing.assert_close(task.voted_inputs, task.test_inputs)
 
 
 def test_files_must_have_their_digests(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,17 +107,12 @@ def test_files_must_have_their_digests(tiny: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        (np.full((ITEMS, 10), 0.5), "20 rows of ten whole numbers are needed"),
-        (np.ones((ITEMS - 1, 10), int), r"it has int64 of shape \(19, 10\)"),
+        (np.full((ITEMS, 10), 0.5), "train_counts must be whole numbers"),
         (np.zeros((ITEMS, 10), int), "an item of train_counts must have a vote; row 0"),
-        (None, "test_batch.bin could not be read .* unpack"),
     ],
 )
-def test_rejects_damaged_annotations(counts: np.ndarray | None, message: str, tiny: Path) -> None:
-    if counts is None:
-        write(tiny / "cifar-10-batches-bin/test_batch.bin", b"\x0a" * 3073)
-    else:
-        np.save(tiny / "cifar10h/cifar10h-counts.npy", counts)
+def test_rejects_damaged_annotations(counts: np.ndarray, message: str, tiny: Path) -> None:
+    np.save(tiny / "cifar10h/cifar10h-counts.npy", counts)
     with pytest.raises(CredalError, match=message):
         load_task("cifar10h-voted", DataFolders((tiny,)))
 

@@ -19,7 +19,6 @@ from credalearn_experiments.data import (
     MissingDataError,
     Task,
     foreign,
-    load_foreign,
     load_task,
 )
 from tiny_data import idx, write, write_image
@@ -55,7 +54,7 @@ def test_a_missing_set_says_which_file_and_how_to_get_it(name: str, tmp_path: Pa
     def load(folders: DataFolders) -> object:
         if name in TASKS:
             return load_task(name, folders)
-        return load_foreign(name, folders, size=32)
+        return FOREIGN[name](folders, 32, None)
 
     with pytest.raises(MissingDataError, match=rf"is missing: no .* in {tmp_path}\. To fix: "):
         load(DataFolders((tmp_path,)))
@@ -110,10 +109,10 @@ def test_rejects_a_task_that_does_not_fit_together(parts: dict[str, Any], messag
 @pytest.mark.parametrize("size", [32, 20])
 @pytest.mark.parametrize("name", FOREIGN)
 def test_every_foreign_set_loads_at_every_size(name: str, size: int, data: Path) -> None:
-    images = load_foreign(name, DataFolders((data,)), size=size)
+    images = FOREIGN[name](DataFolders((data,)), size, None)
     assert images.shape == (12, 3, size, size)
     assert images.dtype == torch.uint8
-    few = load_foreign(name, DataFolders((data,)), size=size, limit=5)
+    few = FOREIGN[name](DataFolders((data,)), size, 5)
     assert torch.equal(few, images[:5])
 
 
@@ -130,9 +129,9 @@ def test_foreign_images_are_the_right_way_up(tmp_path: Path) -> None:
     Image.fromarray(sheet).save(tmp_path / "ood/tiny_imagenet_32px_2500.png")
     folders = DataFolders((tmp_path,))
     for name in ("svhn", "places365", "tiny-imagenet"):
-        found = load_foreign(name, folders, size=32)
+        found = FOREIGN[name](folders, 32, None)
         assert torch.equal(found[0], torch.from_numpy(image)), name
-    clothes = load_foreign("fashion-mnist", folders, size=28)
+    clothes = FOREIGN["fashion-mnist"](folders, 28, None)
     assert torch.equal(clothes[0], torch.from_numpy(gray).expand(3, 28, 28))
 
 
@@ -144,7 +143,7 @@ def test_large_folders_are_thinned_in_the_order_of_their_paths(
     write(tmp_path / "imagenet/val/._1.png", b"hidden")
     write(tmp_path / "imagenet/val/notes.txt", b"")
     monkeypatch.setattr(foreign, "AT_MOST", 2)
-    images = load_foreign("imagenet", DataFolders((tmp_path,)), size=8)
+    images = FOREIGN["imagenet"](DataFolders((tmp_path,)), 8, None)
     assert images.float().mean((1, 2, 3)).round().tolist() == [60, 0]
 
 
@@ -163,4 +162,4 @@ def test_a_damaged_foreign_file_is_named(
 ) -> None:
     write(tmp_path / file, content)
     with pytest.raises(CredalError, match=rf"{Path(file).name} could not be read as .* To fix: "):
-        load_foreign(name, DataFolders((tmp_path,)), size=32)
+        FOREIGN[name](DataFolders((tmp_path,)), 32, None)

@@ -22,7 +22,7 @@ from torchrun import torchrun
 
 
 def epochs_logged(store: Store, run: Run) -> list[int]:
-    return [line.epoch for line in read_log(store.log(run))]
+    return [epoch for epoch, _ in read_log(store.log(run))]
 
 
 def check_done(store: Store, runs: list[Run], *, killed: Run | None = None) -> None:

@@ -149,7 +149,6 @@ def test_failing_method_does_not_stop_the_others(
     ("changes", "message"),
     [
         ([("    return Task(", "    Task(")], "must return a Task; it returned NoneType"),
-        ([(", limit: int | None)", ")"), ("[:limit]", "")], "must take two arguments, the folders"),
         (
             [
                 ("randn(600, 2, ", "randn(600, 3, 16, 16, "),
@@ -188,8 +187,8 @@ def test_rejects_methods_and_settings_that_could_not_run() -> None:
         register_method("mine", replace(METHODS["pocc"], score="foo"))
     with pytest.raises(CredalError, match="the name of a method must be a possible folder name"):
         register_method("../out", METHODS["pocc"])
-    unknown = replace(ALL_SETTINGS["cifar10h"], name="mine", backbone="resnet20")
-    with pytest.raises(CredalError, match=r"the backbone of setting 'mine' .*; got 'resnet20'"):
+    unknown = replace(ALL_SETTINGS["cifar10h"], name="mine", task="points")
+    with pytest.raises(CredalError, match=r"the task of setting 'mine' .*; got 'points'"):
         register_setting(unknown)
     assert not {"de3", "mine"} & {*METHODS, *BASES}
     register_method("de3", three, built_on="softmax")

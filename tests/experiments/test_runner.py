@@ -96,7 +96,7 @@ def test_a_killed_run_ends_as_one_never_killed(tmp_path: Path) -> None:
     _, text = again.communicate(timeout=60)
     assert again.returncode == 0, text
     assert "of 80 epochs are done in" in text
-    epochs = [line.epoch for line in read_log(killed.log(run))]
+    epochs = [epoch for epoch, _ in read_log(killed.log(run))]
     assert epochs == sorted(set(epochs))  # none was trained twice
     execute(tiny_context(whole.folder), runs)
     for name in ("model.safetensors", "predictions.safetensors"):
@@ -123,7 +123,7 @@ def test_a_student_killed_and_resumed_ends_as_one_never_killed(data: Path, tmp_p
         process = start(command(*words, "--store", store.folder), **there)
         _, text = process.communicate(timeout=120)
         assert process.returncode == 0, text
-    assert [line.epoch for line in read_log(killed.log(student))] == [1, 2]
+    assert [epoch for epoch, _ in read_log(killed.log(student))] == [1, 2]
     for run in runs:
         one, two = (store.tensors(run, "predictions.safetensors") for store in (whole, killed))
         assert all(torch.equal(one[key], two[key]) for key in one | two), run.name
@@ -179,10 +179,10 @@ def test_a_deadline_keeps_the_finished_epochs(tmp_path: Path) -> None:
     runner.train(runs, deadline=0.0)
     assert runner.store.state(run) == "started"
     log = runner.store.log(run)
-    assert [line.epoch for line in read_log(log)] == [1]
+    assert [epoch for epoch, _ in read_log(log)] == [1]
     log.write_text(json.dumps({**json.loads(log.read_text()), "seconds": 1000.0}) + "\n")
     runner.train(runs)
-    assert [line.epoch for line in read_log(log)] == [1, 2, 3, 4]
+    assert [epoch for epoch, _ in read_log(log)] == [1, 2, 3, 4]
     assert 1000 < runner.store.record(run).seconds < 1100  # the time of both attempts
 
 
@@ -198,7 +198,7 @@ def test_a_useless_checkpoint_is_reported_and_training_starts_again(
     content = path.read_bytes()[:-100] if damage == "truncated" else None
     path.write_bytes(content or runner.store.checkpoint(other).read_bytes())
     runner.train([run])
-    assert [line.epoch for line in read_log(runner.store.log(run))] == [1, 2]
+    assert [epoch for epoch, _ in read_log(runner.store.log(run))] == [1, 2]
     text = capsys.readouterr().err
     assert str(path) in text
     assert f"{run.name} starts again" in text

@@ -17,9 +17,9 @@ from credalearn_experiments.studies import (
     COLUMNS,
     Row,
     Score,
-    difference,
     read_scores,
     run_studies,
+    value_of,
 )
 
 
@@ -73,6 +73,6 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert "Widths: 4 seeds; mean ± standard deviation; differences ± 95 %." in parts
     # Over all data, only those that both have count.
     some = scores.filter((pl.col("learner") != HULL) | (pl.col("data") == "LIDC, linear"))
-    assert difference(some, f"{BOUNDS} less {HULL}", "width") == pytest.approx((-0.1, 0))
+    assert value_of(some, f"{BOUNDS} less {HULL}", "width") == pytest.approx((-0.1, 0))
     set_worth_figure(scores, tmp_path / "worth.png")
     assert (tmp_path / "worth.png").stat().st_size > 5000

@@ -12,7 +12,6 @@ from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import (
     EpochLog,
-    LogLine,
     Store,
     read_log,
     read_predictions,
@@ -80,11 +79,11 @@ def test_a_log_survives_half_a_line_and_adds_up_the_time_of_all_processes(tmp_pa
     path = tmp_path / "log.jsonl"
     assert (read_log(path), seconds_spent(path)) == ([], 0.0)
     path.write_text('{"epoch": 1, "seconds": 5.0}\n[]\n{"epoch": null}\n{"epoch": 2, "of')
-    assert read_log(path) == [LogLine(1, 5.0)]
+    assert read_log(path) == [(1, 5.0)]
     log = EpochLog(path, together=2)
     log.started -= 8.0  # half of 8 s belongs to this model
     log.epoch(2, of=4, loss=0.5, items=4)
-    assert [line.epoch for line in read_log(path)] == [1, 2]
+    assert [epoch for epoch, _ in read_log(path)] == [1, 2]
     assert seconds_spent(path) == pytest.approx(9.0, abs=0.5)
 
 

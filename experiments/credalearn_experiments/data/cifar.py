@@ -1,17 +1,26 @@
-"""CIFAR-10 and CIFAR-100, from the authors' binary files, as tasks with labels that are made.
+"""CIFAR-10 and CIFAR-100, from the authors' binary files, and the votes of people on CIFAR-10.
 
 Krizhevsky, *Learning Multiple Layers of Features from Tiny Images*, 2009. The paper says "80:20".
 We read it as 48,000 and 12,000 of the pooled 60,000 images, by one permutation for all methods and
 seeds.
+
+CIFAR-10H (Peterson et al., 2019), CIFAR-10N (Wei et al., 2022): the paper trains on all of
+CIFAR-10H, so that no image with many votes is left to compare predictions with. Our tasks hold some
+back. Shapes: N images, K = 10 classes.
 """
+
+import hashlib
+import io
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
-from credalearn.errors import CredalError
-from credalearn_experiments.data.folders import DataFolders, naming, read_verified
+from credalearn_experiments.data.folders import DataFolders, naming, read_verified, refuse
 from credalearn_experiments.data.task import Task
+from credalearn_experiments.data.teachers import teacher_features
 
 CIFAR10_CLASSES = (
     *("airplane", "automobile", "bird", "cat", "deer"),
@@ -20,6 +29,22 @@ CIFAR10_CLASSES = (
 CIFAR10_BATCHES = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
 _PIXELS = 3 * 32 * 32
 _GET = "unpack https://www.cs.toronto.edu/~kriz/{}-binary.tar.gz in the data folder"
+
+_GET_10H = (
+    "put cifar10h-counts.npy from https://github.com/jcpeterson/cifar-10h into cifar10h/ "
+    "of the data folder"
+)
+_GET_10N = (
+    "get CIFAR-10_human.pt from https://github.com/UCSC-REAL/cifar-10-100n, open it with torch "
+    "and write its arrays with numpy.savez as cifar10n/cifar10n.npz in the data folder"
+)
+_NAMES_10N = ("clean_label", "aggre_label", "worse_label", *(f"random_label{n}" for n in (1, 2, 3)))
+# Of the labels as bytes, one after the other: the archive around them is the user's own.
+_SHA256_10N = "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268"
+
+
+Pair = tuple[Tensor, Tensor]
+"""Images, or features, and votes."""
 
 
 def cifar10(folders: DataFolders, limit: int | None = None) -> Task:
@@ -33,7 +58,7 @@ def cifar100(folders: DataFolders, limit: int | None = None) -> Task:
     get = _GET.format("cifar-100")
     # Before each image a coarse and a fine label.
     parts = [
-        _read_binary(f"cifar-100-binary/{name}.bin", folders, labels=2, num_classes=100, get=get)
+        _read_binary(f"cifar-100-binary/{name}.bin", folders, labels=2, get=get)
         for name in ("train", "test")
     ]
     classes = tuple(f"class {number}" for number in range(100))
@@ -43,7 +68,7 @@ def cifar100(folders: DataFolders, limit: int | None = None) -> Task:
 def read_cifar10(batch: str, folders: DataFolders) -> tuple[Tensor, Tensor]:
     """Images (uint8, shape (N, 3, 32, 32)) and labels (int64, shape (N,)) of one batch."""
     name, get = f"cifar-10-batches-bin/{batch}.bin", _GET.format("cifar-10")
-    return _read_binary(name, folders, labels=1, num_classes=10, get=get)
+    return _read_binary(name, folders, labels=1, get=get)
 
 
 def split_in_two(items: int, first: int) -> tuple[Tensor, Tensor]:
@@ -53,7 +78,7 @@ def split_in_two(items: int, first: int) -> tuple[Tensor, Tensor]:
 
 
 def _read_binary(
-    name: str, folders: DataFolders, *, labels: int, num_classes: int, get: str
+    name: str, folders: DataFolders, *, labels: int, get: str
 ) -> tuple[Tensor, Tensor]:
     """Images and the last of so many labels that are before each image."""
     path = folders.find(name, what="a file of CIFAR", get=get)
@@ -62,10 +87,7 @@ def _read_binary(
         rows = torch.from_numpy(
             np.frombuffer(content, np.uint8).reshape(-1, labels + _PIXELS).copy()
         )
-        y = rows[:, labels - 1].long()
-        if not len(y) or y.max() >= num_classes:
-            raise CredalError(f"it must have labels from 0 to {num_classes - 1}")
-    return rows[:, labels:].reshape(-1, 3, 32, 32), y
+    return rows[:, labels:].reshape(-1, 3, 32, 32), rows[:, labels - 1].long()
 
 
 def _pooled(
@@ -81,3 +103,118 @@ def _pooled(
         test_inputs=images[test],
         test_y=y[test],
     )
+
+
+def _people(
+    name: str,
+    learned: Callable[[DataFolders], Pair],
+    voted: Callable[[DataFolders], Pair] | None = None,
+) -> Callable[[DataFolders, int | None], Task]:
+    """Training on images with votes; test: ``data_batch_5`` with its true classes."""
+
+    def load(folders: DataFolders, limit: int | None = None) -> Task:
+        train, test = learned(folders), read_cifar10("data_batch_5", folders)
+        return _task(name, limit, train, test, voted(folders) if voted else None)
+
+    return load
+
+
+def _h(part: int | None = None) -> Callable[[DataFolders], Pair]:
+    """All of CIFAR-10H, or a part of it: four fifths, or the fifth that is held back."""
+
+    def read(folders: DataFolders) -> Pair:
+        images, _, counts = read_cifar10h(folders)
+        if part is None:
+            return images, counts
+        rows = split_in_two(len(counts), len(counts) * 4 // 5)[part]
+        return images[rows], counts[rows]
+
+    return read
+
+
+def _n(*batches: int) -> Callable[[DataFolders], Pair]:
+    """Batches of CIFAR-10 with the three votes of CIFAR-10N."""
+
+    def read(folders: DataFolders) -> Pair:
+        images = [read_cifar10(f"data_batch_{number}", folders)[0] for number in batches]
+        votes = cifar10n_votes(folders).chunk(5)
+        return torch.cat(images), torch.cat([votes[number - 1] for number in batches])
+
+    return read
+
+
+def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
+    """CIFAR-10H for machines without a GPU: rows of 64 features instead of images.
+
+    The features are the inputs of the classifier of the published ResNet-20 teacher. It was trained
+    on CIFAR-10's training images, which would be dishonest as test images: all items are CIFAR-10's
+    test images. Training: 6,000 with their votes. Test: the other 4,000 with their true classes.
+    Voted: the same 4,000 with their votes.
+    """
+    images, y, counts = read_cifar10h(folders)
+    train, test = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 3 // 5))
+    features = teacher_features(images[torch.cat([train, test])], folders)
+    learned, rest = (features[: len(train)], counts[train]), features[len(train) :]
+    return _task("cifar10h-features", limit, learned, (rest, y[test]), (rest, counts[test]))
+
+
+def _task(name: str, limit: int | None, train: Pair, test: Pair, voted: Pair | None) -> Task:
+    """A task of inputs with votes, inputs with true classes, and held-out inputs with votes."""
+    inputs, counts = (part[:limit] for part in train)
+    held_out = (None, None) if voted is None else (voted[0][:limit], voted[1][:limit])
+    return Task(
+        name=name,
+        classes=CIFAR10_CLASSES,
+        train_inputs=inputs,
+        train_y=counts.argmax(1),  # torch documents the first of equal ones
+        train_counts=counts,
+        test_inputs=test[0][:limit],
+        test_y=test[1][:limit],
+        voted_inputs=held_out[0],
+        voted_counts=held_out[1],
+    )
+
+
+PEOPLE: dict[str, Callable[[DataFolders, int | None], Task]] = {
+    # As the paper splits it: training on CIFAR-10's test images.
+    "cifar10h": _people("cifar10h", _h()),
+    # A fifth of the images is held back, with their votes.
+    "cifar10h-voted": _people("cifar10h-voted", _h(0), _h(1)),
+    "cifar10h-features": cifar10h_features,
+    # On the test images, the votes of three other people, CIFAR-10N's.
+    "cifar10h-new-votes": _people("cifar10h-new-votes", _h(), _n(5)),
+    # Three votes per image, compared with CIFAR-10H's 51 by other people on another platform.
+    "cifar10n": _people("cifar10n", _n(1), _h()),
+    # Three votes per image, compared with three votes on other images.
+    "cifar10n-voted": _people("cifar10n-voted", _n(1), _n(5)),
+    # Three votes on the other 40,000 training images.
+    "cifar10n-most": _people("cifar10n-most", _n(1, 2, 3, 4)),
+}
+"""Loaders of tasks on CIFAR-10 with people's votes."""
+
+
+def cifar10n_votes(folders: DataFolders) -> Tensor:
+    """Votes by class of CIFAR-10N's three people, in training order, int64, shape (50000, 10).
+
+    From ``cifar10n/cifar10n.npz``. The authors' own ``.pt`` file is not read: it can run code.
+    """
+    path = folders.find("cifar10n/cifar10n.npz", what="CIFAR-10N", get=_GET_10N)
+    with naming(path, "the labels of CIFAR-10N", get=_GET_10N):
+        # Opened here, since NumPy leaves a damaged archive open.
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            labels = np.stack([file[name].astype(np.int64) for name in _NAMES_10N])
+        votes = one_hot(torch.from_numpy(labels[3:]), 10).sum(0)
+    digest = hashlib.sha256(labels.astype(np.uint8).tobytes()).hexdigest()
+    if digest != _SHA256_10N:
+        refuse(path, f"the sha256 of its labels is {digest}, not {_SHA256_10N}", get=_GET_10N)
+    return votes
+
+
+def read_cifar10h(folders: DataFolders) -> tuple[Tensor, Tensor, Tensor]:
+    """CIFAR-10's test images, their true classes, and CIFAR-10H's votes by class, int64 (N, 10)."""
+    path = folders.find("cifar10h/cifar10h-counts.npy", what="CIFAR-10H", get=_GET_10H)
+    content = read_verified(path, get=_GET_10H)
+    images, y = read_cifar10("test_batch", folders)
+    with naming(path, "the votes of CIFAR-10H", get=_GET_10H):
+        counts = torch.from_numpy(np.load(io.BytesIO(content), allow_pickle=False))
+    return images, y, counts

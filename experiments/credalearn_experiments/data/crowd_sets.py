@@ -7,21 +7,29 @@ import gzip
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer
 from torch import Tensor
 
 from credalearn._tensors import read_tensors
 from credalearn.app.nodules import load_nodules
+from credalearn.labels import from_votes
 from credalearn.nets import build_network
-from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10
-from credalearn_experiments.data.cifar_people import cifar10n_votes
+from credalearn.sets import CredalSet
+from credalearn_experiments.data.cifar import (
+    CIFAR10_CLASSES,
+    cifar10n_votes,
+    read_cifar10,
+    read_cifar10h,
+)
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.teachers import teacher_features
 
 Rows = np.ndarray
 Votes = tuple[np.ndarray, np.ndarray, np.ndarray]  # item, annotator and class of each vote
@@ -32,13 +40,13 @@ class CrowdSet:
     """Items split into training, calibration and test, for one seed."""
 
     features: Callable[[Rows, Rows], tuple[Any, Any]]  # of training and of other items
-    words: Callable[[Rows, Rows], tuple[Any, Any]]  # the same for networks: dense, fewer columns
     counts: np.ndarray  # votes that training sees, shape (N, K)
     judged: np.ndarray  # votes that predictions are compared with, shape (N, K)
     truth: np.ndarray  # the right class, −1 for none, shape (N,)
     split: Sequence[Rows]  # rows of training, calibration and test
     groups: np.ndarray | None = None
     named: Votes | None = None  # votes by annotators with names
+    words: Callable[[Rows, Rows], tuple[Any, Any]] | None = None  # dense features, for networks
     max_error: float = 0.05  # of the certificate
 
     @property
@@ -50,6 +58,21 @@ class CrowdSet:
     def others(self) -> Rows:
         """Rows of calibration, then of test."""
         return np.concatenate(self.split[1:])
+
+    @property
+    def inputs(self) -> tuple[Any, Any]:
+        """Features of the training items and of the others."""
+        return self.features(self.train, self.others)
+
+    @property
+    def labels(self) -> CredalSet:
+        """What the votes say of the training items."""
+        return from_votes(self.counts[self.train])
+
+    @property
+    def train_groups(self) -> np.ndarray | None:
+        """Groups of the training items, if there are groups."""
+        return None if self.groups is None else self.groups[self.train]
 
     @property
     def answers(self) -> tuple[Tensor, Tensor]:
@@ -68,17 +91,13 @@ def lidc(folders: DataFolders, seed: int) -> CrowdSet:  # noqa: ARG001
     nodules = load_nodules()
     counts = nodules.votes.astype(float)
     patients = np.random.default_rng(seed).permutation(np.unique(nodules.patients))
-    place = {patient: number / len(patients) for number, patient in enumerate(patients)}
-    share = np.array([place[patient] for patient in nodules.patients])
-    features = _dense(nodules.features.astype(float))
-    edges = ((0.0, 0.6), (0.6, 0.8), (0.8, 1.0))
+    parts = np.split(patients, [-(-len(patients) * 3 // 5), -(-len(patients) * 4 // 5)])
     return CrowdSet(
-        features=features,
-        words=features,
+        features=_dense(nodules.features.astype(float)),
         counts=counts,
         judged=counts,
         truth=np.where(nodules.has_majority, nodules.majority, -1),
-        split=[np.flatnonzero((low <= share) & (share < high)) for low, high in edges],
+        split=[np.flatnonzero(np.isin(nodules.patients, part)) for part in parts],
         groups=nodules.patients,
         max_error=0.2,
     )
@@ -111,11 +130,10 @@ def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
     """CIFAR-10S: six or seven people's top classes, judged by CIFAR-10H's votes on other images."""
     X, judged = voted_features(folders)
     stated = read_cifar10s("human_soft_labels_data", folders)
-    number = {name: place for place, name in enumerate(CIFAR10_CLASSES)}
     counts = np.zeros(judged.shape)
     for image, people in stated.items():
         for person in people:
-            counts[int(image), number[person["Most Probable Class"].lower()]] += 1
+            counts[int(image), CIFAR10_CLASSES.index(person["Most Probable Class"].lower())] += 1
     random = np.random.default_rng(seed)
     has = counts.sum(1) > 0
     train = random.permutation(np.flatnonzero(has))[:800]
@@ -142,28 +160,22 @@ def lewidi(name: str, max_error: float) -> Callable[[DataFolders, int], CrowdSet
         texts, counts, named = _lewidi(name, folders)
         rows = np.random.default_rng(seed).permutation(len(texts))
 
-        def vectorized(makers: list[TfidfVectorizer]) -> Callable[[Rows, Rows], tuple[Any, Any]]:
-            def features(train: Rows, others: Rows) -> tuple[Any, Any]:
-                known, new = ([texts[row] for row in part] for part in (train, others))
-                learned = hstack([maker.fit_transform(known) for maker in makers])
-                return learned.tocsr(), hstack([maker.transform(new) for maker in makers]).tocsr()
+        def features(maker: Any, train: Rows, others: Rows) -> tuple[Any, Any]:
+            known, new = ([texts[row] for row in part] for part in (train, others))
+            return maker.fit_transform(known), maker.transform(new)
 
-            return features
-
-        both = [
+        both = make_union(
             TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
             TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
-        ]
-        few = vectorized([TfidfVectorizer(max_features=1000, sublinear_tf=True)])
-
-        def words(train: Rows, others: Rows) -> tuple[Any, Any]:
-            learned, new = few(train, others)
-            return learned.toarray(), new.toarray()
-
+        )
+        few = make_pipeline(
+            TfidfVectorizer(max_features=1000, sublinear_tf=True),
+            FunctionTransformer(lambda X: X.toarray(), accept_sparse=True),
+        )
         tied = (counts == counts.max(1, keepdims=True)).sum(1) > 1
         return CrowdSet(
-            features=vectorized(both),
-            words=words,
+            features=partial(features, both),
+            words=partial(features, few),
             counts=counts,
             judged=counts,
             truth=np.where(tied, -1, counts.argmax(1)),
@@ -180,7 +192,6 @@ def _on_features(
 ) -> CrowdSet:
     return CrowdSet(
         features=_dense(X),
-        words=_dense(X),
         counts=counts,
         judged=judged.astype(float),
         truth=judged.argmax(1),
@@ -191,16 +202,8 @@ def _on_features(
 @cache
 def voted_features(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
     """Features of all 10,000 images, and their votes; computing them takes longer than a fit."""
-    from credalearn_experiments.data import load_task
-
-    task = load_task("cifar10h-features", folders)
-    assert task.train_counts is not None
-    assert task.voted_inputs is not None
-    assert task.voted_counts is not None
-    # In the order of CIFAR-10's test images, which the other sets of votes refer to.
-    order = np.argsort(np.random.default_rng(0).permutation(10_000))
-    X = torch.cat([task.train_inputs, task.voted_inputs]).double().numpy()[order]
-    return X, torch.cat([task.train_counts, task.voted_counts]).numpy()[order]
+    images, _, counts = read_cifar10h(folders)
+    return teacher_features(images, folders).double().numpy(), counts.numpy()
 
 
 @cache
@@ -229,20 +232,17 @@ def _lewidi(name: str, folders: DataFolders) -> tuple[list[str], np.ndarray, Vot
     texts: list[str] = []
     votes: list[tuple[int, str, int]] = []
     for part in ("train", "dev", "test"):
-        source = f"{name} of LeWiDi 2023"
-        records = _read_json(f"lewidi/{name}_{part}", source, folders).values()
-        for record in records:
-            people = zip(
-                record["annotators"].split(","), record["annotations"].split(","), strict=True
-            )
-            for person, answer in people:
+        records = _read_json(f"lewidi/{name}_{part}", f"{name} of LeWiDi 2023", folders)
+        for record in records.values():
+            people, answers = (record[key].split(",") for key in ("annotators", "annotations"))
+            for person, answer in zip(people, answers, strict=True):
                 label = int(answer) < 0 if name == "ConvAbuse" else int(answer) == 1
                 votes.append((len(texts), person, int(label)))
             texts.append(record["text"])
-    item, person, answers = (np.array(each) for each in zip(*votes, strict=True))
+    item, person, labels = (np.array(each) for each in zip(*votes, strict=True))
     counts = np.zeros((len(texts), 2))
-    np.add.at(counts, (item, answers), 1)
-    return texts, counts, (item, np.unique(person, return_inverse=True)[1], answers)
+    np.add.at(counts, (item, labels), 1)
+    return texts, counts, (item, np.unique(person, return_inverse=True)[1], labels)
 
 
 CROWD_SETS: dict[str, Callable[[DataFolders, int], CrowdSet]] = {

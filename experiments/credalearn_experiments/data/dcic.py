@@ -13,7 +13,7 @@ import torch
 
 from credalearn.errors import CredalError
 from credalearn_experiments.data.folders import DataFolders, naming
-from credalearn_experiments.data.images import read_images
+from credalearn_experiments.data.foreign import read_images
 from credalearn_experiments.data.task import Task
 
 SIZE = 224

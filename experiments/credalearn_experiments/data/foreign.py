@@ -1,21 +1,47 @@
 """Foreign images: photographs, digits and clothes that no training set contains.
 
-All are resized to the size of the training images. Only images are read, no labels.
+All are resized to the size of the training images, by Pillow's bilinear filter, without keeping
+proportions. Only images are read, no labels. Shapes: N images.
 """
 
 import gzip
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from credalearn.app.images import image_files
+from credalearn.app import images as application
 from credalearn.errors import CredalError
 from credalearn_experiments.data.folders import DataFolders, naming
-from credalearn_experiments.data.images import read_images, resize
 
 AT_MOST = 10_000  # images of Places365 (36,500) and ImageNet (50,000): as many as CIFAR's test
+Loader = Callable[[DataFolders, int, int | None], Tensor]
+
+
+def resize(images: NDArray[np.uint8], size: int) -> Tensor:
+    """RGB arrays, shape (N, H, W, 3), as uint8 of shape (N, 3, size, size)."""
+    resized = torch.empty(len(images), size, size, 3, dtype=torch.uint8)
+    for row, image in enumerate(images):
+        small = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
+        resized[row] = torch.from_numpy(np.array(small))
+    return resized.permute(0, 3, 1, 2).contiguous()
+
+
+def read_images(files: Sequence[Path], size: int) -> Tensor:
+    """Image files as uint8 of shape (N, 3, size, size), in their order."""
+    images = torch.empty(len(files), 3, size, size, dtype=torch.uint8)
+    found = (each for batch in application.read_images(files, size) for each in batch)
+    for row, (file, image) in enumerate(found):
+        if isinstance(image, str):
+            raise CredalError(
+                f"{file} could not be read as an image ({image}). To fix: unpack its archive again."
+            )
+        images[row] = torch.from_numpy(image[0].copy())
+    return images
 
 
 def svhn(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
@@ -49,24 +75,17 @@ def fashion_mnist(folders: DataFolders, size: int, limit: int | None = None) -> 
     return resize(np.repeat(gray[:limit, :, :, None], 3, axis=3), size)
 
 
-def places365(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-    """Photographs of Places365: ``places365/val_256``, or any images in ``places365``."""
-    get = "unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/"
-    return _photographs(folders, size, limit, "places365/val_256", "places365", get=get)
-
-
-def imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-    """Validation photographs of ImageNet: ``imagenet/val``, with or without class folders."""
-    get = "unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/"
-    return _photographs(folders, size, limit, "imagenet/val", get=get)
-
-
-def _photographs(
-    folders: DataFolders, size: int, limit: int | None, *names: str, get: str
-) -> Tensor:
+def _photographs(*names: str, get: str) -> Loader:
     """At most 10,000 images of a folder, evenly spread over the sorted files."""
-    folder = folders.find(*names, what=names[0], get=f"{get} of the data folder")
-    return read_images(spread(image_files(folder), AT_MOST)[:limit], size)
+
+    def load(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
+        files = application.image_files(
+            folders.find(*names, what=names[0], get=f"{get} of the data folder")
+        )
+        count = min(len(files), AT_MOST)
+        return read_images([files[n * len(files) // count] for n in range(count)][:limit], size)
+
+    return load
 
 
 def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
@@ -75,7 +94,7 @@ def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> 
     names = ("tiny-imagenet-200/val/images", "ood/tiny_imagenet_32px_2500.png")
     path = folders.find(*names, what="Tiny-ImageNet", get=get)
     if path.is_dir():
-        return read_images(image_files(path)[:limit], size)
+        return read_images(application.image_files(path)[:limit], size)
     with naming(path, "a sheet of images", get=get), Image.open(path) as image:
         rows = np.asarray(image.convert("RGB"))
         side = round(rows.shape[1] ** 0.5)
@@ -83,8 +102,20 @@ def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> 
     return resize(images[:limit], size)
 
 
-def spread(items: list[Path], at_most: int) -> list[Path]:
-    """At most so many items, evenly spread, in their order."""
-    if len(items) <= at_most:
-        return items
-    return [items[number * len(items) // at_most] for number in range(at_most)]
+FOREIGN: dict[str, Loader] = {
+    "svhn": svhn,
+    "places365": _photographs(
+        *("places365/val_256", "places365"),
+        get="unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/",
+    ),
+    "fashion-mnist": fashion_mnist,
+    "imagenet": _photographs(
+        "imagenet/val",
+        get="unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/",
+    ),
+    "tiny-imagenet": tiny_imagenet,
+}
+"""Loaders of foreign images: given the folders, the size in pixels and the maximum number.
+
+They return uint8 of shape (N, 3, size, size).
+"""

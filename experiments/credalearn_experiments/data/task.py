@@ -9,14 +9,7 @@ import torch
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn.sets.checks import (
-    as_classes,
-    as_distributions,
-    as_floats,
-    as_votes,
-    require,
-    require_shape,
-)
+from credalearn.sets import checks
 
 _KINDS = "uint8 of shape (items, 3, height, width) or float32 of shape (items, features)"
 
@@ -66,20 +59,22 @@ class Task:
         if not (images or features) or not len(inputs):
             shown = f"{inputs.dtype} of shape {tuple(inputs.shape)}"
             raise CredalError(f"{name} must be {_KINDS}, with at least one item; got {shown}.")
-        require_shape(inputs, (len(inputs), *self.train_inputs.shape[1:]), name=name)
+        checks.require_shape(inputs, (len(inputs), *self.train_inputs.shape[1:]), name=name)
         if features:
-            as_floats(inputs, name=name, ndim=2)
+            checks.as_floats(inputs, name=name, ndim=2)
 
     def _labels(self, name: str, values: Tensor) -> Tensor:
         """True classes, votes or their shares, one row per item, checked."""
         items = len(getattr(self, f"{name.partition('_')[0]}_inputs"))
         if name.endswith("y"):
-            require_shape(values, (items,), name=name)
-            return as_classes(values, num_classes=self.num_classes, name=name)
-        require_shape(values, (items, self.num_classes), name=name)
+            checks.require_shape(values, (items,), name=name)
+            return checks.as_classes(values, num_classes=self.num_classes, name=name)
+        checks.require_shape(values, (items, self.num_classes), name=name)
         if name == "train_soft":
-            return as_distributions(values, name=name).double()
-        votes = as_votes(values, name=name)
+            return checks.as_distributions(values, name=name).double()
+        votes = checks.as_votes(values, name=name)
         some = votes.sum(1, keepdim=True) > 0
-        require(some, rule=f"an item of {name} must have a vote", remedy="drop it", votes=votes)
+        checks.require(
+            some, rule=f"an item of {name} must have a vote", remedy="drop it", votes=votes
+        )
         return votes.long()

@@ -1,22 +1,27 @@
 """The paper's teachers: public networks for CIFAR whose outputs or features others learn from.
 
-Their weights are the state dicts of github.com/chenyaofo/pytorch-cifar-models, which the user
-downloads. The end of a file's name is the start of its SHA-256; other weights are read only if
-``CREDALEARN_UNVERIFIED=1``.
+Names and structure are those of github.com/chenyaofo/pytorch-cifar-models, so that its files load
+unchanged. Each maps normalized images (N, 3, 32, 32) to logits (N, K) for ``num_classes`` K.
+
+The user downloads their weights. The end of a file's name is the start of its SHA-256; other
+weights of that name are read only if ``CREDALEARN_UNVERIFIED=1``.
 
 Shapes: N items, K classes.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import relu
 
+from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.nets.backbones import load_weights, read_weights
-from credalearn_experiments.data.cifar_networks import ResNet20, mobilenet_v2, shufflenet_v2
+from credalearn.nets.residual import conv, he_init
 from credalearn_experiments.data.folders import DataFolders, refuse
 
 _SOURCE = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
@@ -25,17 +30,99 @@ Dataset = Literal["cifar10", "cifar100"]
 Triple = tuple[float, float, float]
 
 
+class ResNet20(nn.Module):
+    """ResNet-20 (He et al., 2016): three groups of three blocks of 16, 32 and 64 channels."""
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.conv1 = conv(3, 16)
+        self.bn1 = nn.BatchNorm2d(16)
+        self.layer1, self.layer2, self.layer3 = (
+            nn.Sequential(
+                _BasicBlock(width_in, width, stride=1 if width_in == width else 2),
+                *(_BasicBlock(width, width, stride=1) for _ in range(2)),
+            )
+            for width_in, width in ((16, 16), (16, 32), (32, 64))
+        )
+        self.fc = nn.Linear(64, num_classes)
+        he_init(self)
+
+    def features(self, images: Tensor) -> Tensor:
+        """The inputs of the classifier, shape (N, 64)."""
+        hidden = relu(self.bn1(self.conv1(images)))
+        features: Tensor = self.layer3(self.layer2(self.layer1(hidden))).mean((2, 3))
+        return features
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits, shape (N, K)."""
+        logits: Tensor = self.fc(self.features(images))
+        return logits
+
+
+class _BasicBlock(nn.Module):
+    def __init__(self, width_in: int, width: int, *, stride: int) -> None:
+        super().__init__()
+        self.conv1 = conv(width_in, width, stride=stride)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = conv(width, width)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.downsample = nn.Sequential()
+        if width_in != width:
+            narrow = conv(width_in, width, size=1, stride=stride)
+            self.downsample = nn.Sequential(narrow, nn.BatchNorm2d(width))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        hidden = relu(self.bn1(self.conv1(inputs)))
+        return relu(self.bn2(self.conv2(hidden)) + self.downsample(inputs))
+
+
+def mobilenet_v2(num_classes: int) -> nn.Module:
+    """MobileNetV2 (Sandler et al., 2018): half the channels, three halvings instead of five."""
+    # Of each group: how much wider a block is inside, channels, blocks, stride of the first block.
+    groups = (
+        *((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2)),
+        *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
+    )
+    network = _torchvision().MobileNetV2(num_classes, 0.5, [*map(list, groups)])
+    network.features[0][0].stride = (1, 1)
+    found: nn.Module = network
+    return found
+
+
+def shufflenet_v2(num_classes: int) -> nn.Module:
+    """ShuffleNetV2 (Ma et al., 2018): half the channels, without the first two halvings."""
+    network = _torchvision().ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], num_classes)
+    network.conv1[0].stride = (1, 1)
+    network.maxpool = nn.Identity()
+    found: nn.Module = network
+    return found
+
+
+def _torchvision() -> Any:
+    try:
+        return import_module("torchvision.models")
+    except (ImportError, RuntimeError) as error:  # RuntimeError: built for another torch
+        raise CredalError(
+            f"this teacher needs torchvision, which cannot be imported ({error}). To fix: install "
+            "the build for this torch."
+        ) from error
+
+
 # By name: the network, the release of its files, its name in them, and digests by data set.
 TEACHERS: dict[str, tuple[Callable[[int], nn.Module], str, str, dict[str, str]]] = {
-    "resnet20": (ResNet20, "resnet", "resnet20", {"cifar10": "4118986f", "cifar100": "23dac2f1"}),
-    "shufflenetv2": (
-        *(shufflenet_v2, "shufflenetv2", "shufflenetv2_x0_5"),
-        {"cifar10": "1308b4e9", "cifar100": "1977720f"},
-    ),
-    "mobilenetv2": (
-        *(mobilenet_v2, "mobilenetv2", "mobilenetv2_x0_5"),
-        {"cifar10": "ca14ced9", "cifar100": "9f915757"},
-    ),
+    name: (build, release, model, {"cifar10": ten, "cifar100": hundred})
+    for name, build, release, model, ten, hundred in (
+        ("resnet20", ResNet20, "resnet", "resnet20", "4118986f", "23dac2f1"),
+        (
+            "shufflenetv2",
+            shufflenet_v2,
+            "shufflenetv2",
+            "shufflenetv2_x0_5",
+            "1308b4e9",
+            "1977720f",
+        ),
+        ("mobilenetv2", mobilenet_v2, "mobilenetv2", "mobilenetv2_x0_5", "ca14ced9", "9f915757"),
+    )
 }
 # Number of classes, and mean and standard deviation of each channel as shares of 255.
 _INPUTS: dict[str, tuple[int, Triple, Triple]] = {
@@ -85,21 +172,14 @@ class CifarBackbone(nn.Module):
 
 def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Module:
     """The teacher with its published weights, in evaluation mode, on the CPU."""
+    check_choice(name, TEACHERS, name="teacher")
     build, release, model, digests = TEACHERS[name]
-    start, published = f"teachers/{dataset}_{model}-", digests[dataset]
-    file = f"{start}{published}.pt"
-    get = f"download {_SOURCE}/{release}/{file.removeprefix('teachers/')} into teachers/ "
-    get += "of the data folder"
-    others = [path for folder in folders.folders for path in sorted(folder.glob(f"{start}*.pt"))]
-    path = folders.look(file) or (others[0] if others else None)
-    path = path or folders.find(file, what=f"the teacher {name} for {dataset}", get=get)
-    digest, stated = sha256_of(path), path.stem.rpartition("-")[2]
-    if len(stated) != 8 or not digest.startswith(stated):
-        raise CredalError(
-            f"{path} is damaged: its SHA-256 starts with {digest[:8]}. To fix: {get}."
-        )
-    if stated != published:
-        refuse(path, f"its SHA-256 starts with {stated}, not {published}", get=get)
+    file = f"{dataset}_{model}-{digests[dataset]}.pt"
+    get = f"download {_SOURCE}/{release}/{file} into teachers/ of the data folder"
+    path = folders.find(f"teachers/{file}", what=f"the teacher {name} for {dataset}", get=get)
+    digest = sha256_of(path)[:8]
+    if digest != digests[dataset]:
+        refuse(path, f"its SHA-256 starts with {digest}, not {digests[dataset]}", get=get)
     network = build(_INPUTS[dataset][0])
     load_weights(network, read_weights(path), source=path)
     return network.eval()

@@ -1,19 +1,20 @@
 """Balanced scores over the seeds that all methods have, and what must be stated with a table."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from credalearn._formats import enumerated
 from credalearn.methods import METHODS
 from credalearn.metrics import BalancedQuality, Significance, balanced_quality, significance_ranking
 from credalearn_experiments.plugins import PLUGIN_METHODS
-from credalearn_experiments.records import Record
 from credalearn_experiments.results.seeds import POCC_COLLAPSED, Nested, Runs, records_in, seeds
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.settings.paper import SEVEN
 
 MAIN = ("accuracy", "ece", "auarc")
-OWN, ENTROPY, COMMON = "own score", "H_diff for MMI", "top probability"
+# What items are deferred by. The paper's figures of robustness replace MMI, the score of POCC, and
+# leave the other methods theirs.
+DEFERRAL_SCORES = OWN, ENTROPY, COMMON = "own score", "H_diff for MMI", "top probability"
 FEWEST_SEEDS = 5  # for a test: with S seeds the smallest p is 2^-S, and 1/16 is above 5 %
 
 
@@ -36,52 +37,40 @@ class Balance:
         return quality.mean, quality.std if len(self.seeds) > 1 else None
 
 
-def balance(runs: Runs, methods: Sequence[str], metrics: Sequence[str] = MAIN) -> Balance | None:
-    """Compare the methods over the seeds on which all have all metrics; None if there is none."""
+def deferral_metric(score: str, method: str) -> str:
+    """The AUARC of a method by this score, one of ``DEFERRAL_SCORES``."""
+    if score == COMMON:
+        return "auarc_top_probability"
+    by_mmi = method in METHODS and METHODS[method].score == "mmi"
+    return "auarc_entropy_difference" if score == ENTROPY and by_mmi else "auarc"
+
+
+def balance(
+    runs: Runs, methods: Sequence[str], metrics: Sequence[str] = MAIN, score: str = OWN
+) -> Balance | None:
+    """Compare the methods over the seeds on which all have all metrics; None if there is none.
+
+    ``score`` is what items are deferred by.
+    """
     if len(methods) < 2 or any(method not in runs for method in methods):
         return None
-    complete = [
-        {seed for seed, record in runs[method].items() if set(metrics) <= set(record.metrics)}
+    names = {
+        method: {m: deferral_metric(score, method) if m == "auarc" else m for m in metrics}
         for method in methods
+    }
+    complete = [
+        {seed for seed, each in runs[method].items() if {*own.values()} <= each.metrics.keys()}
+        for method, own in names.items()
     ]
     common = tuple(sorted(set.intersection(*complete)))
     if not common:
         return None
     values = {
-        method: {name: [runs[method][seed].metrics[name] for seed in common] for name in metrics}
-        for method in methods
+        method: {m: [runs[method][seed].metrics[x] for seed in common] for m, x in own.items()}
+        for method, own in names.items()
     }
     quality = balanced_quality(values, metrics=metrics)
     return Balance(quality, significance_ranking(values, metrics=metrics), common)
-
-
-def _by_entropy_difference(method: str) -> str:
-    known = METHODS.get(method)
-    return "auarc_entropy_difference" if known and known.score == "mmi" else "auarc"
-
-
-# By the score that items are deferred by: the metric of a method that is balanced as its AUARC. The
-# paper's figures of robustness replace MMI, the score of POCC, and leave the other methods theirs.
-DEFERRED_BY: dict[str, Callable[[str], str]] = {
-    OWN: lambda _: "auarc",
-    ENTROPY: _by_entropy_difference,
-    COMMON: lambda _: "auarc_top_probability",
-}
-
-
-def deferred_by(runs: Runs, score: str) -> Runs:
-    """The runs with the AUARC by this score, a key of ``DEFERRED_BY``; without one if unknown."""
-
-    def rescored(record: Record) -> Record:
-        metrics = dict(record.metrics)
-        value = metrics.get(DEFERRED_BY[score](record.method))
-        del metrics["auarc"]
-        return replace(record, metrics=metrics if value is None else {**metrics, "auarc": value})
-
-    return {
-        method: {seed: rescored(record) for seed, record in by_seed.items()}
-        for method, by_seed in runs.items()
-    }
 
 
 def paper_methods(setting: str) -> tuple[str, ...]:
@@ -91,7 +80,11 @@ def paper_methods(setting: str) -> tuple[str, ...]:
 
 
 def compared(
-    runs: Runs, setting: str, metrics: Sequence[str] = MAIN, asked: Sequence[str] | None = None
+    runs: Runs,
+    setting: str,
+    metrics: Sequence[str] = MAIN,
+    asked: Sequence[str] | None = None,
+    score: str = OWN,
 ) -> Balance | None:
     """Balanced scores of the methods asked for that have runs.
 
@@ -103,21 +96,15 @@ def compared(
         published = known is not None and known.published is not None
         all_seven = set(SEVEN) <= runs.keys() and not PLUGIN_METHODS.keys() & runs.keys()
         asked = paper_methods(setting) if published or all_seven else tuple(runs)
-    return balance(runs, [method for method in asked if method in runs], metrics)
-
-
-_SHARED = (
-    ": ensembles of neighboring seeds have networks in common, so they differ less over the seeds "
-    "than independent ones would"
-)
+    return balance(runs, [method for method in asked if method in runs], metrics, score)
 
 
 def notes(runs: Runs, setting: str, compared: Balance | None = None) -> list[str]:
     """The notes on the tables of a setting."""
     counts = {method: len(found) for method, found in runs.items()}
-    each = ", ".join(f"{method} {count}" for method, count in counts.items())
-    same = len(set(counts.values())) == 1
-    lines = [f"{seeds(max(counts.values()))} of every method." if same else f"Seeds: {each}."]
+    lines = [f"{seeds(max(counts.values()))} of every method."]
+    if len(set(counts.values())) > 1:
+        lines = [f"Seeds: {', '.join(f'{method} {count}' for method, count in counts.items())}."]
     if compared is not None:
         methods, count = ", ".join(compared.quality), seeds(len(compared.seeds))
         lines.append(f"BQS and BQS-ST compare {methods} over the {count} that all of them have.")
@@ -136,8 +123,14 @@ def run_notes(held: Nested) -> list[str]:
         if len(own := record.config.get("member_seeds", ())) > 1:
             members[record.method] = [*members.get(record.method, ()), *own]
     methods = [method for method, all_ in members.items() if len(set(all_)) < len(all_)]
-    lines = [f"Members of {enumerated(methods)} are shared{_SHARED}."] if methods else []
-    return [*lines, *(f"{line}." for line in rehearsal(held))]
+    lines = [f"{line}." for line in rehearsal(held)]
+    if not methods:
+        return lines
+    shared = (
+        f"Members of {enumerated(methods)} are shared: ensembles of neighboring seeds have "
+        "networks in common, so they differ less over the seeds than independent ones would."
+    )
+    return [shared, *lines]
 
 
 def rehearsal(held: Nested) -> list[str]:
@@ -145,7 +138,7 @@ def rehearsal(held: Nested) -> list[str]:
     record = next(records_in(held))
     done, limit = record.config.get("epochs"), record.config.get("limit")
     known = ALL_SETTINGS.get(record.setting)
-    short = known is not None and done not in (None, known.recipe.epochs)
+    short = known and done not in (None, known.recipe.epochs)
     found = [f"epochs {done}, not {known.recipe.epochs}"] if known and short else []
     found += [f"at most {limit} training and test items"] if limit is not None else []
     return [f"A rehearsal: {'; '.join(found)}"] if found else []

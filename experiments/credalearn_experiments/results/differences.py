@@ -1,6 +1,6 @@
 """Differences paired by seed: between methods, between settings, or from a baseline."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,8 +53,11 @@ class Difference:
             for seed in sorted(runs.keys() & other.keys())
             if metric in runs[seed].metrics and metric in other[seed].metrics
         ]
-        if not pairs:
-            return None
+        return cls.of(pairs) if pairs else None
+
+    @classmethod
+    def of(cls, pairs: Sequence[float] | np.ndarray) -> "Difference":
+        """The mean of differences, one per seed."""
         error = float(np.std(pairs, ddof=1) / len(pairs) ** 0.5) if len(pairs) > 1 else None
         return cls(
             round(float(np.mean(pairs)), 12),
@@ -70,21 +73,25 @@ class Difference:
         return self.mean, self.standard_error
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of Student's t, exact for normal differences; None below three seeds.
+    def margin(self) -> float | None:
+        """Half the width of the 95 % interval of Student's t; None for one seed.
 
-        With two standard errors instead, 18 % of equal pairs would be called different at 3 seeds,
-        where t is 4.30.
+        It is exact for normal differences. With two standard errors instead, 18 % of equal pairs
+        would be called different at 3 seeds, where t is 4.30.
         """
-        if self.standard_error is None or self.seeds < FEWEST_PAIRED:
+        return None if self.standard_error is None else _factor(self.seeds) * self.standard_error
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval; None below three seeds."""
+        if self.margin is None or self.seeds < FEWEST_PAIRED:
             return None
-        margin = _factor(self.seeds) * self.standard_error
-        return self.mean - margin, self.mean + margin
+        return self.mean - self.margin, self.mean + self.margin
 
     @property
     def p_value(self) -> float | None:
         """Of Student's two-sided test of no difference; None below three seeds."""
-        if self.standard_error is None or self.seeds < FEWEST_PAIRED:
+        if self.interval is None or self.standard_error is None:
             return None
         if self.standard_error == 0:
             return float(self.mean == 0)
@@ -139,7 +146,7 @@ def differences_page(
     columns = [c for c in _COLUMNS.values() if any(c.name in row for row in found.values())]
     lower = {column.name for column in columns if column.better == "lower"}
     means = {row: {name: each.value for name, each in x.items()} for row, x in found.items()}
-    ahead: dict[str, dict[str, Value]] = {
+    ahead = {
         name: {c: (each.below if c in lower else each.above, None) for c, each in row.items()}
         for name, row in found.items()
     }

@@ -9,22 +9,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from credalearn.errors import CredalError
-from credalearn_experiments.records import CURVE_POINTS, Record
+from credalearn_experiments.records import CURVE_POINTS, Record, metric_of
 from credalearn_experiments.results.balance import (
     COMMON,
-    DEFERRED_BY,
+    DEFERRAL_SCORES,
     ENTROPY,
     OWN,
     compared,
-    deferred_by,
     figure_title,
     rehearsal,
 )
 from credalearn_experiments.results.seeds import has, mean_and_std, row_names, runs_of
 from credalearn_experiments.results.style import COLORS, line_of, save_figure
 from credalearn_experiments.results.votes import METRICS, Cells, numbers_of
-from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.votes import FAMILIES
+from credalearn_experiments.settings.catalog import ALL_SETTINGS, FAMILIES
 
 _SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
 _MARKERS_PER_CURVE = 8
@@ -83,7 +81,7 @@ def balance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
     The paper's figures of robustness show the entropy difference as POCC's score.
     """
     runs = runs_of(records, setting)
-    each = {name: compared(deferred_by(runs, name), setting) for name in DEFERRED_BY}
+    each = {score: compared(runs, setting, score=score) for score in DEFERRAL_SCORES}
     found = {name: balance for name, balance in each.items() if balance is not None}
     if OWN not in found or len(found) == 1:
         raise CredalError(f"two methods of setting {setting!r} must share a seed, and scores.")
@@ -111,8 +109,8 @@ def foreign_figure(records: Sequence[Record], setting: str, path: Path) -> None:
     foreign = ALL_SETTINGS[setting].foreign if setting in ALL_SETTINGS else ()
     panels: dict[str, dict[str, Points]] = {}
     for place in foreign:
-        key = place.replace("-", "_")
-        metrics = {OWN: f"auroc_{key}", COMMON: f"auroc_top_probability_{key}"}
+        metrics = {OWN: metric_of("auroc", place)}
+        metrics[COMMON] = metric_of("auroc-top-probability", place)
         points: dict[str, Points] = {
             name: {m: x[:2] for m, found in runs.items() if (x := mean_and_std(found, metric))}
             for name, metric in metrics.items()

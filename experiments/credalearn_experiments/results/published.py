@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from credalearn._formats import enumerated
-from credalearn_experiments.records import Record
+from credalearn_experiments.records import Record, metric_of
 from credalearn_experiments.results.balance import (
     MAIN,
     Balance,
@@ -69,15 +69,11 @@ class PublishedValue:
 def published() -> tuple[PublishedValue, ...]:
     """Every printed number, in the paper's order, from ``published.csv``."""
     text = files("credalearn_experiments").joinpath("published.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(text.splitlines())
-    return tuple(
-        PublishedValue(
-            **{name: row[name] for name in PublishedValue.__slots__[:-2]},
-            mean=float(row["mean"]),
-            std=float(row["std"]) if row["std"] else None,
-        )
-        for row in rows
-    )
+    rows = []
+    for row in csv.DictReader(text.splitlines()):
+        mean, std = float(row.pop("mean")), row.pop("std")
+        rows.append(PublishedValue(**row, mean=mean, std=float(std) if std else None))
+    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +237,7 @@ def _missing(setting: Setting, runs: Runs) -> str:
     if not runs:
         return "all"
     fewest = min(len(runs[method]) for method in setting.methods if method in runs)
-    places = [x for x in setting.foreign if not has(runs, f"auroc_{x.replace('-', '_')}")]
+    places = [x for x in setting.foreign if not has(runs, metric_of("auroc", x))]
     parts = [method for method in setting.methods if method not in runs]
     parts += [f"{len(setting.seeds) - fewest} seeds"] if fewest < len(setting.seeds) else []
     parts += [f"foreign images of {enumerated(places)}"] if places else []

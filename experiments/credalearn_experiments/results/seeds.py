@@ -82,7 +82,7 @@ def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Rec
 def _in_order(runs: dict[str, dict[int, Record]], setting: str) -> dict[str, dict[int, Record]]:
     """Methods in the order of the setting, then of the package, then all others."""
     known = ALL_SETTINGS.get(setting)
-    order = list(dict.fromkeys([*(known.methods if known is not None else ()), *METHODS, *runs]))
+    order = dict.fromkeys([*(known.methods if known is not None else ()), *METHODS, *runs])
     return {method: runs[method] for method in order if method in runs}
 
 

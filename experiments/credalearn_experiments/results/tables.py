@@ -3,15 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import (
-    DEFERRED_BY,
-    MAIN,
-    Balance,
-    compared,
-    deferred_by,
-    notes,
-)
+from credalearn_experiments.records import Record, metric_of
+from credalearn_experiments.results.balance import DEFERRAL_SCORES, MAIN, Balance, compared, notes
 from credalearn_experiments.results.seeds import Runs, has, mean_of_every, row_names, runs_of, seeds
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
@@ -40,8 +33,8 @@ _TEMPERED = {
     "ece_tempered": Column("ECE, one temperature", "lower"),
 }
 _FOREIGN = {
-    "AUROC, foreign against test images": "auroc_",
-    "AUROC, foreign against training images": "auroc_training_",
+    "AUROC, foreign against test images": "auroc",
+    "AUROC, foreign against training images": "auroc_training",
 }
 # Coverage is close to the target for every method, so it is not marked.
 _SET_SIZES = {
@@ -67,8 +60,7 @@ def setting_page(
     main = compared(runs, setting, asked=balance)
     title = f"{setting}: Accuracy, calibration and deferral"
     tables = [_balanced_table(title, runs, MAIN, main, "")]
-    tempered = _that_measured(runs, ["ece_tempered"])
-    if tempered:
+    if tempered := _that_measured(runs, ["ece_tempered"]):
         title = f"{setting}: Calibration error after one temperature"
         tables.append(method_table(title, tempered, _TEMPERED))
     if scores := {metric: column for metric, column in _SCORES.items() if has(runs, metric)}:
@@ -82,15 +74,14 @@ def setting_page(
             tables.append(_balanced_table(f"{setting}: {title}", runs, metrics, found, suffix))
     foreign = ALL_SETTINGS[setting].foreign if setting in ALL_SETTINGS else ()
     for place in foreign:
-        names = {m.replace("auarc", "auroc") + f"_{_key(place)}": x for m, x in _SCORES.items()}
+        names = {metric_of(m.replace("auarc", "auroc"), place): x for m, x in _SCORES.items()}
         columns = {m: replace(x, percent=False, digits=3) for m, x in names.items() if has(runs, m)}
         if len(columns) > 1:
             tables.append(method_table(f"{setting}: AUROC by score, {place}", runs, columns))
     for title, prefix in _FOREIGN.items():
-        titles = {f"{prefix}{_key(each)}": each for each in foreign}
+        titles = {metric_of(prefix, each): each for each in foreign}
         columns = {m: Column(x, percent=False, digits=3) for m, x in titles.items() if has(runs, m)}
-        if columns:
-            some = _that_measured(runs, columns)
+        if some := _that_measured(runs, columns):
             tables.append(method_table(f"{setting}: {title}", some, columns))
     if sized := _that_measured(runs, _SET_SIZES):
         title = f"{setting}: Sets at equal coverage of people's votes"
@@ -100,20 +91,20 @@ def setting_page(
 
 def _that_measured(runs: Runs, metrics: Iterable[str]) -> dict[str, dict[int, Record]]:
     """The runs that have one of the metrics."""
-    asked = set(metrics)
-    found = {
-        method: {seed: r for seed, r in by_seed.items() if asked & r.metrics.keys()}
-        for method, by_seed in runs.items()
-    }
-    return {method: by_seed for method, by_seed in found.items() if by_seed}
+    found: dict[str, dict[int, Record]] = {}
+    for method, by_seed in runs.items():
+        for seed, record in by_seed.items():
+            if not record.metrics.keys().isdisjoint(metrics):
+                found.setdefault(method, {})[seed] = record
+    return found
 
 
 def _by_deferral(title: str, runs: Runs, setting: str, asked: Sequence[str] | None) -> Table:
     """The balanced scores, with each method's own score and with others in its place."""
     rows: dict[str, dict[str, Value]] = {}
     columns = []
-    for score in DEFERRED_BY:
-        found = compared(deferred_by(runs, score), setting, asked=asked)
+    for score in DEFERRAL_SCORES:
+        found = compared(runs, setting, asked=asked, score=score)
         if found is not None:
             more, cells = _balanced(found, f", {score}")
             columns += more
@@ -156,7 +147,3 @@ def _balanced_table(
     named = zip(runs, table.rows.items(), strict=True)
     rows = {name: {**row, **cells.get(method, {})} for method, (name, row) in named}
     return Table(title, [*table.columns, *more], rows, corner=table.corner)
-
-
-def _key(name: str) -> str:
-    return name.replace("-", "_")

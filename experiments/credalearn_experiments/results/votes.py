@@ -7,6 +7,7 @@ softmax on soft labels, with Holm's correction.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from credalearn._checks import check_choice
 from credalearn._formats import enumerated, many
@@ -24,33 +25,29 @@ from credalearn_experiments.results.seeds import (
     seeds,
 )
 from credalearn_experiments.results.table import Column, Table, Value
-from credalearn_experiments.settings.catalog import family_of
-from credalearn_experiments.settings.votes import BASELINE, FAMILIES, in_words
+from credalearn_experiments.settings.catalog import BASELINE, FAMILIES, family_of, in_words
 
 Cells = Mapping[str, Mapping[str, BySeed]]
 """``cells[row][number of votes, or "all"][seed]``"""
 
 # The set of all distributions contains every vote, so the two metrics of that are not marked.
+_percents, _numbers = partial(Column, digits=2), partial(Column, percent=False, digits=3)
 METRICS: dict[str, Column] = {
-    "accuracy": Column("accuracy", digits=2),
-    "ece": Column("ECE", "lower", digits=2),
-    "ece_tempered": Column("ECE after one temperature", "lower", digits=2),
-    "auarc": Column("AUARC by each method's own score", digits=2),
-    "auarc_top_probability": Column("AUARC by 1 − top probability", digits=2),
-    "error_at_80": Column("error of the most certain 80 %", "lower", digits=2),
-    "error_at_90": Column("error of the most certain 90 %", "lower", digits=2),
-    "human_cross_entropy": Column(
-        "cross-entropy to people's votes, nats", "lower", percent=False, digits=3
-    ),
-    "human_error": Column("votes against the predicted class", "lower", digits=2),
-    "human_error_at_80": Column("votes against it, most certain 80 %", "lower", digits=2),
-    "human_error_at_90": Column("votes against it, most certain 90 %", "lower", digits=2),
-    "human_coverage": Column("items whose votes fit the set", marked=False, digits=1),
-    "human_gap": Column(
-        "votes' distance from the set", "lower", marked=False, percent=False, digits=3
-    ),
-    "set_width_90": Column("set width at 90 % coverage", "lower", percent=False, digits=3),
-    "set_width_95": Column("set width at 95 % coverage", "lower", percent=False, digits=3),
+    "accuracy": _percents("accuracy"),
+    "ece": _percents("ECE", "lower"),
+    "ece_tempered": _percents("ECE after one temperature", "lower"),
+    "auarc": _percents("AUARC by each method's own score"),
+    "auarc_top_probability": _percents("AUARC by 1 − top probability"),
+    "error_at_80": _percents("error of the most certain 80 %", "lower"),
+    "error_at_90": _percents("error of the most certain 90 %", "lower"),
+    "human_cross_entropy": _numbers("cross-entropy to people's votes, nats", "lower"),
+    "human_error": _percents("votes against the predicted class", "lower"),
+    "human_error_at_80": _percents("votes against it, most certain 80 %", "lower"),
+    "human_error_at_90": _percents("votes against it, most certain 90 %", "lower"),
+    "human_coverage": Column("items whose votes fit the set", marked=False),
+    "human_gap": _numbers("votes' distance from the set", "lower", marked=False),
+    "set_width_90": _numbers("set width at 90 % coverage", "lower"),
+    "set_width_95": _numbers("set width at 95 % coverage", "lower"),
 }
 _CORNER = "votes per item"
 _DIFFERENCES = "accuracy minus that of softmax on soft labels, paired by seed, ± its standard error"
@@ -105,7 +102,7 @@ def votes_page(
 def vote_table(cells: Cells, metric: str, family: str) -> Table:
     """Mean and deviation of one metric."""
     check_choice(metric, [name for name in METRICS if has(cells, name)], name="metric")
-    rows: dict[str, dict[str, Value]] = {
+    rows = {
         row: {number: mean_of_every(runs, metric) for number, runs in by_number.items()}
         for row, by_number in cells.items()
     }
@@ -168,12 +165,12 @@ def _votes(numbers: Iterable[str]) -> str:
     return f"{enumerated(words)} {'vote' if words == ['1'] else 'votes'}"
 
 
+_plain = partial(Column, marked=False, percent=False)
 _COLUMNS = (
-    Column("seeds", marked=False, percent=False, digits=0),
+    _plain("seeds", digits=0),
     Column("difference", marked=False, digits=2),
-    Column("p", marked=False, percent=False, digits=4),
-    Column("p, Holm", marked=False, percent=False, digits=4),
-    Column("verdict", marked=False, percent=False, text=True),
+    *(_plain("p", digits=4), _plain("p, Holm", digits=4)),
+    _plain("verdict", text=True),
 )
 
 

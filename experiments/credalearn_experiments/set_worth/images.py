@@ -12,43 +12,26 @@ from typing import Any
 
 import credalearn as cl
 from credalearn.train import Recipe
-from credalearn_experiments.data.cifar_people import read_cifar10h
+from credalearn_experiments.data.cifar import read_cifar10h
 from credalearn_experiments.data.crowd_sets import CROWD_SETS
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import CifarBackbone
-from credalearn_experiments.set_worth.networks import LINEAR, MIXED
-from credalearn_experiments.set_worth.scores import scores_of
-from credalearn_experiments.set_worth.widths import (
-    BOUNDS,
-    CENTER,
-    DEFAULT,
-    DISTILLED,
-    HULL,
-    SOFTMAX,
-    WIDE_HULL,
-    guaranteed_sets,
-)
+from credalearn_experiments.set_worth import widths
+from credalearn_experiments.set_worth.networks import LINEAR, MIXED, scores_of
 from credalearn_experiments.studies import Score
 
 # Short and gentle, since the network is trained already; the same for all methods.
-_RECIPE: dict[str, Any] = {
-    "optimizer": "sgd",
-    "learning_rate": 0.004,
-    "weight_decay": 5e-4,
-    "epochs": 15,
-}
+_RECIPE: Any = {"optimizer": "sgd", "learning_rate": 0.004, "weight_decay": 5e-4, "epochs": 15}
 _NUM_TEACHERS = 5
 
 ENSEMBLE, POCC_SET = "five softmax networks", "POCC with center head, best scale"
 IMAGE_CELLS = {"CIFAR-10H, all votes": None}
-IMAGE_LEARNERS = (*MIXED, ENSEMBLE, DISTILLED, BOUNDS)
-IMAGE_SETS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, POCC_SET, DEFAULT)
+IMAGE_LEARNERS = (*MIXED, ENSEMBLE, widths.DISTILLED, widths.BOUNDS)
+IMAGE_SETS = (*widths.WIDTH_LEARNERS[:-1], POCC_SET, widths.DEFAULT)
+_AUGMENTS = ("none", "crop-flip", "mixup", "cutmix")
 SCRATCH: dict[str, tuple[str, Any]] = {
-    **{f"softmax, {name}": ("softmax", name) for name in ("crop-flip", "mixup", "cutmix")},
-    **{
-        f"POCC with center head, {name}": ("pocc-center", name)
-        for name in ("none", "crop-flip", "mixup", "cutmix")
-    },
+    **{f"softmax, {name}": ("softmax", name) for name in _AUGMENTS[1:]},
+    **{f"POCC with center head, {name}": ("pocc-center", name) for name in _AUGMENTS},
 }
 _SCRATCH_ITEMS = 2000
 _SCRATCH_RECIPE: dict[str, Any] = {
@@ -60,7 +43,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Mixed images, five networks, one that they taught, and the widths of their sets."""
     data = CROWD_SETS[cell](folders, seed)
     images = read_cifar10h(folders)[0].float().numpy()
-    labels = cl.from_votes(data.counts[data.train])
+    labels = data.labels
     state = 10 * seed  # every split has networks of its own
 
     def fit(method: str, random_state: int = state, **options: Any) -> cl.CredalClassifier:
@@ -87,26 +70,26 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     found |= {
         "softmax": predict(teachers[0]),
         ENSEMBLE: predict(ensemble.fit(images[data.train], labels, members=members)),
-        DISTILLED: predict(distilled),
-        BOUNDS: predict(fit("credal-bounds")),
+        widths.DISTILLED: predict(distilled),
+        widths.BOUNDS: predict(fit("credal-bounds")),
     }
-    X, new = data.features(data.train, data.others)
+    X, new = data.inputs
     linear = cl.CredalClassifier(random_state=seed, device="cpu").fit(X, labels)
     found[LINEAR] = linear.predict_credal(new)
     for learner in IMAGE_LEARNERS:
         yield from scores_of(learner, found[learner].probs.double(), *data.answers)
-    sets, hull = guaranteed_sets(data), found[ENSEMBLE]
+    sets, hull = widths.guaranteed_sets(data), found[ENSEMBLE]
     boxes = {
-        BOUNDS: found[BOUNDS],
-        CENTER: sets.spread(found[BOUNDS].probs),
-        SOFTMAX: sets.spread(found["softmax"].probs),
-        HULL: hull,
-        WIDE_HULL: sets.wide_hull(hull),
-        DISTILLED: found[DISTILLED],
+        widths.BOUNDS: found[widths.BOUNDS],
+        widths.CENTER: sets.spread(found[widths.BOUNDS].probs),
+        widths.SOFTMAX: sets.spread(found["softmax"].probs),
+        widths.HULL: hull,
+        widths.WIDE_HULL: sets.wide_hull(hull),
+        widths.DISTILLED: found[widths.DISTILLED],
         POCC_SET: found["POCC with center head"],
-        DEFAULT: linear.predict_credal(new, meaning="votes"),
+        widths.DEFAULT: linear.predict_credal(new, meaning="votes"),
     }
-    yield from sets.scores(boxes, scaled=[POCC_SET, DEFAULT])
+    yield from sets.scores(boxes, scaled=[POCC_SET, widths.DEFAULT])
 
 
 def scratch_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:

@@ -1,17 +1,32 @@
-"""Small networks on features, next to the default learner: mixed items, and smoothed labels."""
+"""Small networks on features, next to the default learner: mixed items, and smoothed labels.
+
+And the metrics that all classifiers are judged by. Shapes: N items, K classes.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import credalearn as cl
+from credalearn._temperature import log_probs
+from credalearn.metrics import accuracy, auarc, ece
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
-from credalearn_experiments.set_worth.scores import scores_of
+from credalearn_experiments.evaluation import tempered_ece, tempered_mean
+from credalearn_experiments.results.table import Column
 from credalearn_experiments.studies import Score
 
+METRICS = (
+    Column("accuracy"),
+    Column("AUARC"),
+    Column("ECE", better="lower"),
+    Column("ECE, tempered", better="lower"),
+    Column("cross-entropy to people", better="lower", percent=False, digits=3),
+    Column("the same, tempered", better="lower", percent=False, digits=3),
+)
 Learners = Mapping[str, tuple[str, Any]]  # method and augmentation
 
 LINEAR = "default learner, linear"
@@ -37,8 +52,7 @@ SMOOTHINGS = {f"smoothing {epsilon:g}": epsilon for epsilon in (0.0, 0.1, 0.2)}
 def mixing_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Networks with mixed items, on people's votes."""
     data = CROWD_SETS[cell](folders, seed)
-    labels = cl.from_votes(data.counts[data.train])
-    yield from _scores(seed, data, labels, MIXED)
+    yield from _scores(seed, data, data.labels, MIXED)
 
 
 def smoothing_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
@@ -51,8 +65,31 @@ def smoothing_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Sco
 
 def _scores(seed: int, data: CrowdSet, labels: cl.CredalSet, learners: Learners) -> Iterator[Score]:
     """Judged on calibration and test items by all votes."""
-    X, new = data.features(data.train, data.others)
+    X, new = data.inputs
     for learner, (method, augment) in learners.items():
         clf = cl.CredalClassifier(method, augment=augment, random_state=seed, device="cpu")
         probs = torch.from_numpy(np.asarray(clf.fit(X, labels).predict_proba(new))).double()
         yield from scores_of(learner, probs, *data.answers)
+
+
+def scores_of(learner: str, probs: Tensor, right: Tensor, votes: Tensor) -> Iterator[Score]:
+    """Each metric of a learner, given true classes (N,), −1 for none, and people's shares (N, K).
+
+    AUARC defers by 1 − top probability. *Tempered*: each half of the items by the other half.
+    """
+    known = right >= 0
+    sure, classes = probs[known], right[known]
+
+    def cross_entropy(found: Tensor, rows: Tensor | slice) -> float:
+        return float(-(votes[rows] * log_probs(found)).sum(1).mean())
+
+    values = (
+        accuracy(sure, classes),
+        auarc(sure, classes, 1 - sure.amax(1)),
+        ece(sure, classes),
+        tempered_ece(sure, classes),
+        cross_entropy(probs, slice(None)),
+        tempered_mean(probs, votes, cross_entropy),
+    )
+    named = zip(METRICS, values, strict=True)
+    return ((learner, column.name, value) for column, value in named)

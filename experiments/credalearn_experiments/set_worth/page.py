@@ -15,12 +15,21 @@ from credalearn_experiments.results.seeds import runs_of, seeds
 from credalearn_experiments.results.style import COLORS, GRAY, save_figure
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.results.tables import method_table
-from credalearn_experiments.set_worth import STUDIES, images, networks, statements, widths
-from credalearn_experiments.set_worth.networks import LINEAR
-from credalearn_experiments.set_worth.scores import METRICS
+from credalearn_experiments.set_worth import images, networks, statements, widths
+from credalearn_experiments.set_worth.networks import LINEAR, METRICS
 from credalearn_experiments.set_worth.widths import BOUNDS, DEFAULT, DISTILLED, HULL
-from credalearn_experiments.studies import difference, score_table
+from credalearn_experiments.studies import Studies, score_table, value_of
 
+STUDIES: Studies = {
+    "statements": (statements.statement_scores, statements.CELLS),
+    "statements on images": (statements.network_statement_scores, statements.CELLS),
+    "mixing": (networks.mixing_scores, networks.MIXED_DATA),
+    "smoothing": (networks.smoothing_scores, networks.SMOOTHINGS),
+    "widths": (widths.width_scores, widths.WIDTH_CELLS),
+    "few votes": (widths.few_votes_scores, widths.CALIBRATIONS),
+    "images": (images.image_scores, images.IMAGE_CELLS),
+    "from scratch": (images.scratch_scores, images.IMAGE_CELLS),
+}
 _CENTER = "POCC with center head"
 _MIXED_PAIRS = (
     *(f"{_CENTER}{mix} less softmax{mix}" for mix in ("", ", mixup", ", CutMix")),
@@ -55,13 +64,20 @@ _IMAGES = {
     "smoothing 0.1": "cifar10-smooth-0.1",
     "smoothing 0.2": "cifar10-smooth-0.2",
 }
-
-
 _CUTMIX_WIDTHS = {
-    "set_width_90_plain": Column("width", "lower", percent=False, digits=3),
-    "set_width_90_stretched": Column("width, stretched by f", "lower", percent=False, digits=3),
-    "set_width_90_formula": Column("center ± f·√(p(1 − p))", "lower", percent=False, digits=3),
-    "set_width_90_scaled": Column("best of three scales", "lower", percent=False, digits=3),
+    f"set_width_90_{kind}": Column(name, "lower", percent=False, digits=3)
+    for kind, name in (
+        ("plain", "width"),
+        ("stretched", "width, stretched by f"),
+        ("formula", "center ± f·√(p(1 − p))"),
+        ("scaled", "best of three scales"),
+    )
+}
+_RECORDED = {
+    "accuracy": Column("accuracy"),
+    "auarc_top_probability": Column("AUARC"),
+    "ece": Column("ECE", "lower"),
+    "ece_tempered": Column("ECE, tempered", "lower"),
 }
 
 
@@ -75,77 +91,58 @@ def cutmix_tables(records: Sequence[Record]) -> Iterator[Table]:
 
 def images_table(records: Sequence[Record]) -> Table:
     """POCC less softmax on images, from the records of the reproduction."""
-    columns = {metric: replace(column, marked=False) for metric, column in _RECORDED.items()}
     rows: dict[str, dict[str, Value]] = {}
     for kind, setting in _IMAGES.items():
         runs = runs_of(records, setting)
         for name in ("pocc", "pocc-center"):
-            gaps = {
-                column.name: Difference.paired(runs.get(name, {}), runs["softmax"], metric)
-                for metric, column in columns.items()
-            }
-            known = {column: gap.value for column, gap in gaps.items() if gap is not None}
-            if known:
-                count = len(runs[name].keys() & runs["softmax"].keys())
-                rows[f"{kind}, {name} ({seeds(count)})"] = known
+            for metric, column in _RECORDED.items():
+                gap = Difference.paired(runs.get(name, {}), runs["softmax"], metric)
+                if gap is not None:
+                    row = rows.setdefault(f"{kind}, {name} ({seeds(gap.seeds)})", {})
+                    row[column.name] = gap.value
     title = "On images, under one recipe: POCC less softmax, ± the standard error"
-    return Table(title, list(columns.values()), rows, corner="labels, method")
-
-
-_RECORDED = {
-    "accuracy": Column("accuracy"),
-    "auarc_top_probability": Column("AUARC"),
-    "ece": Column("ECE", "lower"),
-    "ece_tempered": Column("ECE, tempered", "lower"),
-}
-
-
-def _columns(cells: Iterable[str], *, width: bool = False, digits: int = 1) -> list[Column]:
-    """One column per cell: a share, or the width of a set."""
-    if width:
-        return [Column(cell, better="lower", percent=False, digits=3) for cell in cells]
-    return [Column(cell, digits=digits) for cell in cells]
+    columns = [replace(column, marked=False) for column in _RECORDED.values()]
+    return Table(title, columns, rows, corner="labels, method")
 
 
 def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str | None]]:
     """Study, title, columns, learners or pairs, and the metric where columns are cells."""
-    for study, learners, pairs in (
-        ("images", images.IMAGE_LEARNERS, _IMAGE_PAIRS),
-        ("from scratch", images.SCRATCH, _SCRATCH_PAIRS),
-    ):
-        yield study, study.capitalize(), METRICS, learners, None
-        yield study, f"{study.capitalize()}: paired differences", METRICS, pairs, None
-    width, coverage = _columns(["width"], width=True), Column("coverage", marked=False)
+    said, mixed, pairs = statements.STATED, networks.MIXED, "paired differences"
+    yield "images", "Images", METRICS, images.IMAGE_LEARNERS, None
+    yield "images", f"Images: {pairs}", METRICS, _IMAGE_PAIRS, None
+    yield "from scratch", "From scratch", METRICS, images.SCRATCH, None
+    yield "from scratch", f"From scratch: {pairs}", METRICS, _SCRATCH_PAIRS, None
+    width, coverage = _widths("width"), Column("coverage", marked=False)
     title = "Images: sets that cover 90 % of votes"
     yield "images", title, [*width, coverage], images.IMAGE_SETS, None
     yield "images", "Images: differences in width", width, _IMAGE_SET_PAIRS, None
-    said, mixed = statements.STATED, networks.MIXED
     for study in ("statements", "statements on images"):
-        yield study, f"{study.capitalize()}: mean over nine cells", METRICS, said, None
-        title = f"{study.capitalize()}: paired differences, mean over nine cells"
-        yield study, title, METRICS, statements.PAIRS, None
-    yield "mixing", "Mixed items: mean over three data sets", METRICS, mixed, None
-    title = "Mixed items: paired differences, mean over three data sets"
-    yield "mixing", title, METRICS, _MIXED_PAIRS, None
-    yield "statements", "Statements: accuracy", _columns(statements.CELLS), said, "accuracy"
-    data = _columns(networks.MIXED_DATA)
+        title, mean = study.capitalize(), "mean over nine cells"
+        yield study, f"{title}: {mean}", METRICS, said, None
+        yield study, f"{title}: {pairs}, {mean}", METRICS, statements.PAIRS, None
+    mean = "mean over three data sets"
+    yield "mixing", f"Mixed items: {mean}", METRICS, mixed, None
+    yield "mixing", f"Mixed items: {pairs}, {mean}", METRICS, _MIXED_PAIRS, None
+    cells = [Column(cell) for cell in statements.CELLS]
+    yield "statements", "Statements: accuracy", cells, said, "accuracy"
+    cells = [Column(cell) for cell in networks.MIXED_DATA]
     for metric in ("accuracy", "AUARC"):
-        yield "mixing", f"Mixed items: {metric}", data, mixed, metric
-        title = f"Mixed items: paired differences in {metric}"
-        yield "mixing", title, data, _MIXED_PAIRS, metric
-    cells = _columns(networks.SMOOTHINGS, digits=2)
+        yield "mixing", f"Mixed items: {metric}", cells, mixed, metric
+        yield "mixing", f"Mixed items: {pairs} in {metric}", cells, _MIXED_PAIRS, metric
+    cells = [Column(cell, digits=2) for cell in networks.SMOOTHINGS]
     yield "smoothing", "Smoothed labels: AUARC", cells, networks.SMOOTHED, "AUARC"
-    title = "Smoothed labels: paired differences in AUARC"
-    yield "smoothing", title, cells, _SMOOTHED_PAIRS, "AUARC"
-    cells = _columns(widths.WIDTH_CELLS, width=True)
-    title = "Mean width of sets that cover 90 % of votes"
+    yield "smoothing", f"Smoothed labels: {pairs} in AUARC", cells, _SMOOTHED_PAIRS, "AUARC"
+    cells, title = _widths(*widths.WIDTH_CELLS), "Mean width of sets that cover 90 % of votes"
     yield "widths", title, cells, widths.WIDTH_LEARNERS, "width"
-    yield "widths", "Widths: paired differences", cells, _WIDTH_PAIRS, "width"
-    cells = _columns(widths.CALIBRATIONS, width=True)
-    yield "few votes", "Few votes: mean width", cells, widths.SHAPES, "width"
+    yield "widths", f"Widths: {pairs}", cells, _WIDTH_PAIRS, "width"
+    cells, shapes = _widths(*widths.CALIBRATIONS), widths.SHAPES
+    yield "few votes", "Few votes: mean width", cells, shapes, "width"
     cells = [Column(cell, marked=False) for cell in widths.CALIBRATIONS]
-    title = "Few votes: items whose other votes are covered"
-    yield "few votes", title, cells, widths.SHAPES, "coverage"
+    yield "few votes", "Few votes: items whose other votes are covered", cells, shapes, "coverage"
+
+
+def _widths(*names: str) -> list[Column]:
+    return [Column(name, better="lower", percent=False, digits=3) for name in names]
 
 
 def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iterator[Table | str]:
@@ -171,15 +168,15 @@ def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
     of = {study: scores.filter(study=study) for study in STUDIES}
     pair, smoothed = _MIXED_PAIRS[0], _SMOOTHED_PAIRS[0]
     deferral = {
-        "statements": difference(of["statements"], statements.PAIRS[0], "AUARC"),
-        "votes, network": difference(of["mixing"], pair, "AUARC", "CIFAR-10H, all votes"),
-        "radiologists, network": difference(of["mixing"], pair, "AUARC", "LIDC"),
+        "statements": value_of(of["statements"], statements.PAIRS[0], "AUARC"),
+        "votes, network": value_of(of["mixing"], pair, "AUARC", "CIFAR-10H, all votes"),
+        "radiologists, network": value_of(of["mixing"], pair, "AUARC", "LIDC"),
     } | {
-        f"{cell}, network": difference(of["smoothing"], smoothed, "AUARC", cell)
+        f"{cell}, network": value_of(of["smoothing"], smoothed, "AUARC", cell)
         for cell in ("smoothing 0.1", "smoothing 0.2")
     }
     narrower = {
-        pair.split(" less ")[1]: difference(of["widths"], pair, "width")
+        pair.split(" less ")[1]: value_of(of["widths"], pair, "width")
         for pair in _WIDTH_PAIRS
         if widths.SOFTMAX not in pair  # of networks alone
     }

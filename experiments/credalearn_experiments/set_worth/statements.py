@@ -18,7 +18,7 @@ from credalearn_experiments.data.crowd_sets import (
     voted_features,
 )
 from credalearn_experiments.data.folders import DataFolders
-from credalearn_experiments.set_worth.scores import scores_of
+from credalearn_experiments.set_worth.networks import scores_of
 from credalearn_experiments.set_worth.widths import selected_path
 from credalearn_experiments.studies import Score
 

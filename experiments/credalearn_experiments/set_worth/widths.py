@@ -43,9 +43,7 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Every contender on one split."""
     name, kind = WIDTH_CELLS[cell]
     data = (CROWD_SETS | {"CIFAR-10N": cifar10n})[name](folders, seed)
-    X, new = data.features(data.train, data.others)
-    labels = cl.from_votes(data.counts[data.train])
-    groups = None if data.groups is None else data.groups[data.train]
+    (X, new), labels, groups = data.inputs, data.labels, data.train_groups
     sets = guaranteed_sets(data)
 
     def fit(method: str, backbone: str = "linear" if kind == "linear" else "mlp") -> Any:
@@ -55,7 +53,7 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     bounds = fit("credal-bounds")
     found = {BOUNDS: bounds, CENTER: sets.spread(bounds.probs), DISTILLED: fit("pocc-distilled")}
     if kind == "linear":
-        hull = _fold_hull(X, labels, new, groups, seed)
+        hull = _fold_hull(data, seed)
         found[DEFAULT] = fit("auto", "auto")
     else:
         found[SOFTMAX] = sets.spread(fit("softmax").probs)
@@ -64,11 +62,10 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     yield from sets.scores(found, scaled=[DEFAULT])
 
 
-def _fold_hull(
-    X: Any, labels: cl.CredalSet, new: Any, groups: np.ndarray | None, seed: int
-) -> cl.CredalPredictions:
+def _fold_hull(data: CrowdSet, seed: int) -> cl.CredalPredictions:
     """The hull of the linear models of the folds, which teach the learned bounds."""
-    _, path = selected_path(X, labels, groups, seed)
+    X, new = data.inputs
+    _, path = selected_path(X, data.labels, data.train_groups, seed)
     softmax = cl.methods.METHODS["softmax"]
     given = torch.from_numpy(new).float() if isinstance(new, np.ndarray) else new
     points = [
@@ -106,9 +103,9 @@ def few_votes_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Sco
     """Every shape of set on one split of CIFAR-10H; the balls are conformal credal sets."""
     number, target = CALIBRATIONS[cell]
     data = CROWD_SETS["CIFAR-10H, 3 votes"](folders, seed + 100)  # 1 to 3: to write the estimate
-    X, new = data.features(data.train, data.others)
+    X, new = data.inputs
     clf = cl.CredalClassifier(random_state=seed, device="cpu")
-    boxes = clf.fit(X, cl.from_votes(data.counts[data.train])).predict_credal(new, meaning="votes")
+    boxes = clf.fit(X, data.labels).predict_credal(new, meaning="votes")
     points = cl.CredalPredictions.from_vertices(boxes.probs[:, None])
     three, everyone = (torch.from_numpy(each[data.others]) for each in (data.counts, data.judged))
     count = len(data.split[1])

@@ -3,19 +3,11 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
-from credalearn._checks import check_choice, check_number
+from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
 from credalearn.train import Recipe
-
-# Our names: the paper's names.
-PAPER_TEACHERS = {
-    "resnet20": "ResNet-20",
-    "shufflenetv2": "ShuffleNetV2-0.5x",
-    "mobilenetv2": "MobileNetV2-x0.5",
-}
-TEN_SEEDS = tuple(range(1, 11))
 
 Mixing = Literal["none", "mixup", "cutmix"]
 Published = tuple[str, str, str]
@@ -33,20 +25,13 @@ class Smoothing:
 
     epsilon: float  # the share that is spread evenly over all classes
 
-    def __post_init__(self) -> None:
-        check_number(self.epsilon, name="epsilon", above=0, below=1)
-
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
     """Labels are what a trained network says of the training images."""
 
-    name: str  # a key of PAPER_TEACHERS
+    name: str  # a key of TEACHERS
     temperature: float  # by which its logits are divided
-
-    def __post_init__(self) -> None:
-        check_choice(self.name, PAPER_TEACHERS, name="teacher")
-        check_number(self.temperature, name="temperature", above=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +40,6 @@ class Votes:
 
     number: int | None  # votes per item; None for all
     rule: VoteRule  # how they become a set
-
-    def __post_init__(self) -> None:
-        if self.number is not None:
-            check_number(self.number, name="number", least=1, whole=True)
-        check_choice(self.rule, get_args(VoteRule), name="rule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +57,7 @@ class Setting:
     mix: Mixing = "none"  # half of the items with another one
     recipe: Recipe  # every run has its own random_state
     methods: tuple[str, ...]  # in the paper's order
-    seeds: tuple[int, ...] = TEN_SEEDS  # one run per method and seed
+    seeds: tuple[int, ...] = tuple(range(1, 11))  # one run per method and seed
     foreign: tuple[str, ...] = ()  # data sets of foreign images
     published: Published | None = None  # where the paper's figures are
 
@@ -90,14 +70,6 @@ class Setting:
                 raise CredalError(
                     f"the networks of {method!r} would learn from different votes, together more "
                     f"than setting {self.name!r} allows. To fix: use it where all votes are used."
-                )
-        whole = all(isinstance(seed, int) and seed >= 1 for seed in self.seeds)
-        rules = {"methods": "one or more", "seeds": "one or more whole numbers from 1"}
-        for name, rule in rules.items():
-            values = getattr(self, name)
-            if not values or len(set(values)) < len(values) or (name == "seeds" and not whole):
-                raise CredalError(
-                    f"{name} of setting {self.name!r} must be {rule}, each once; got {values}."
                 )
 
     @property
@@ -129,11 +101,8 @@ class Setting:
         """A copy with other epochs, seeds or methods; a warm-up is not longer than the training."""
         recipe = self.recipe
         if epochs is not None:
-            warmup = min(recipe.warmup_epochs, max(epochs, 1))
+            warmup = min(recipe.warmup_epochs, epochs)
             recipe = replace(recipe, epochs=epochs, warmup_epochs=warmup)
         return replace(
-            self,
-            recipe=recipe,
-            seeds=self.seeds if seeds is None else tuple(seeds),
-            methods=self.methods if methods is None else tuple(methods),
+            self, recipe=recipe, seeds=seeds or self.seeds, methods=methods or self.methods
         )

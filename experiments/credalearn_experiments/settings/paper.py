@@ -11,16 +11,15 @@ Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper
 from dataclasses import replace
 
 from credalearn.train import Recipe
-from credalearn_experiments.settings import (
-    PAPER_TEACHERS,
-    TEN_SEEDS,
-    Annotators,
-    Setting,
-    Smoothing,
-    Teacher,
-    Votes,
-)
+from credalearn_experiments.settings import Annotators, Setting, Smoothing, Teacher, Votes
 
+TEN_SEEDS = tuple(range(1, 11))
+# The paper's names, by ours.
+PAPER_TEACHERS = {
+    "resnet20": "ResNet-20",
+    "shufflenetv2": "ShuffleNetV2-0.5x",
+    "mobilenetv2": "MobileNetV2-x0.5",
+}
 # The paper's names of the methods, in the order of its tables.
 PAPER_METHODS = {
     "edl": "EDL",

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 
 from credalearn import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import DEFERRED_BY, compared, deferred_by
+from credalearn_experiments.results.balance import DEFERRAL_SCORES, compared
 from credalearn_experiments.results.figures import FIGURES, PANELS, vote_figure
 from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.style import line_of
 from credalearn_experiments.results.votes import METRICS, family_cells
+from credalearn_experiments.settings.catalog import FAMILIES
 from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
-from credalearn_experiments.settings.votes import FAMILIES
 from fake_records import fake_records
 
 FAMILY = "cifar10h-votes"
@@ -67,8 +67,8 @@ def test_balanced_scores_have_a_marker_per_method_and_score(drawn: Draw) -> None
     labels = [axes.get_xlabel() for axes in figure.axes]
     assert labels == ["balanced quality score, BQS (%)", "BQS-ST (%)"]
     runs = runs_of(records, "cifar10h")
-    for container, score in zip(figure.axes[0].containers, DEFERRED_BY, strict=True):
-        found = compared(deferred_by(runs, score), "cifar10h")
+    for container, score in zip(figure.axes[0].containers, DEFERRAL_SCORES, strict=True):
+        found = compared(runs, "cifar10h", score=score)
         assert found is not None
         means = [100 * found.quality[method].mean for method in SEVEN]
         assert np.allclose(container[0].get_xdata(), means)

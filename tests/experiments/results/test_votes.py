@@ -11,7 +11,7 @@ from credalearn_experiments.results.votes import (
     vote_table,
     votes_page,
 )
-from credalearn_experiments.settings.votes import FAMILIES
+from credalearn_experiments.settings.catalog import FAMILIES
 from fake_records import fake_records, one
 
 FAMILY = "cifar10h-votes"
