@@ -29,4 +29,4 @@ def attach_stub(
         setattr(sys.modules[package], name, value)  # the next access does not come here
         return value
 
-    return get, lambda: sorted([*vars(sys.modules[package]), *homes]), list(homes)
+    return get, lambda: sorted({*vars(sys.modules[package]), *homes}), list(homes)

@@ -158,6 +158,35 @@ def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
     assert found.to_polars()["item"].to_list() == list(export.items)
 
 
+@pytest.mark.parametrize("place", [0, 2], ids=["first", "last"])
+def test_a_text_may_be_in_one_row_of_its_item(place: int, tmp_path: Path) -> None:
+    texts, votes = messages(60)
+    rows = pl.DataFrame(
+        {
+            "item": [f"m{row}" for row in range(60) for _ in range(3)],
+            "annotator": ["a", "b", "c"] * 60,
+            "label": [tone(who, votes[row, 1]) for row in range(60) for who in range(3)],
+            "text": [text if who == place else "" for text in texts for who in range(3)],
+            "site": [f"s{row % 20}" for row in range(60) for _ in range(3)],
+        }
+    )
+    path = tmp_path / "votes.csv"
+    rows.write_csv(path)
+    data = cl.Dataset(cl.read_annotations(path), text="text", group="site")
+    assert np.asarray(data.X).tolist() == texts
+    run = cl.Run.train(data, tmp_path / "run")
+    if place == 0:
+        assert run.predict(path, decision=False).items == 60
+    else:  # the blank row was predicted before the text came
+        with pytest.raises(cl.CredalError, match=r"line 4: item 'm0' has other inputs"):
+            run.predict(path, decision=False)
+    rows[4, "site"] = "other"
+    rows.write_csv(path)
+    for option in ("group", "gold", "split"):
+        with pytest.raises(cl.CredalError, match=r"item 'm1' has 'other' in column 'site' here"):
+            cl.Dataset(cl.read_annotations(path), text="text", **{option: "site"})
+
+
 def test_equal_texts_are_drawn_into_one_split(tmp_path: Path) -> None:
     content = lewidi(40)
     for number in range(1, 11):

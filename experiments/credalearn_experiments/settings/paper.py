@@ -146,7 +146,7 @@ _CUTMIX = replace(
     seeds=(1, 6, 11, 16, 21),
     foreign=(),
 )
-# The same on three votes per image, of which people disagree more.
+# The same on three votes per image, which differ more.
 _THREE_VOTES = replace(
     _CUTMIX, name="cifar10n", task="cifar10n-voted", labels=Votes(None, "relax-ties")
 )

@@ -26,8 +26,8 @@ from credalearn.app.texts import join_texts, text_digests
 from credalearn.errors import CredalError
 
 _TEXTS = 2000  # encoded at a time: a text has a thousand terms
-# With more equal rows than this, a new item may have the features of another by chance.
-_EQUAL_ROWS = 0.01
+# With a larger share of inputs that several items have, a new item may have another's by chance.
+_SHARED_INPUTS = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,11 +131,16 @@ def _within(file: Path, folder: Path) -> str:
 
 
 def known_items(run: Run, *splits: str) -> Callable[[Iterable[str], Iterable[str]], list[bool]]:
-    """From names and digests to which items are in these splits, by the digest of their input."""
-    equal = int(run.items["digest"].is_duplicated().sum())
+    """From names and digests to which items are in these splits, by the digest of their input.
+
+    Where several items have an input, such as an empty text, the name must be the same, too.
+    """
     own = run.items.filter(pl.col("split").is_in(splits)).select("item", "digest")
-    if not run.takes_images and equal > _EQUAL_ROWS * len(run.items):
-        known = set(own.iter_rows())
-        return lambda items, digests: [each in known for each in zip(items, digests, strict=True)]
-    contents = set(own["digest"])
-    return lambda _, digests: [each in contents for each in digests]
+    known, contents, digests = set(own.iter_rows()), set(own["digest"]), run.items["digest"]
+    if not run.takes_images:
+        shared = set(digests.filter(digests.is_duplicated()))
+        by_chance = len(shared) > _SHARED_INPUTS * digests.n_unique()
+        contents -= contents if by_chance else shared
+    return lambda items, digests: [
+        pair[1] in contents or pair in known for pair in zip(items, digests, strict=True)
+    ]

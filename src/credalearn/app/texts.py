@@ -1,7 +1,7 @@
 """Texts of items: which columns contain them, and several columns as one text."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from credalearn._checks import folded
+from credalearn._formats import shown
 from credalearn.app.features import FeatureTable, item_column, item_names
 from credalearn.app.sources import open_source, texts
 from credalearn.errors import CredalError
@@ -35,7 +36,7 @@ def read_texts(
         named = item_column(source, named_in, (*columns, *extra))
         items = item_names(source, source.read([named])[named]).alias("item")
         rows = items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
-        tables = ((source, rows.unique("item", keep="first", maintain_order=True)),)
+        tables = ((source, rows),)
     known = tables[0][0].columns if tables else ()
     found = tuple(columns)
     for name in () if found else _NAMES:  # ``text``, ``data.text``, ``text.post``
@@ -58,7 +59,11 @@ def read_texts(
             block = texts(source.read(own.values()))[rows["row"]]
             part = rows.with_columns(block[column].alias(name) for name, column in own.items())
             parts.append(part.with_columns(table=pl.lit(number)))
-    whole = pl.concat(parts).unique("item", keep="first", maintain_order=True)
+
+    def place(row: Mapping[str, int]) -> str:
+        return tables[row["table"]][0].where(row["row"])
+
+    whole = _one_row_per_item(pl.concat(parts), list(names), place)
     return FeatureTable(
         tuple(source.path for source, _ in tables),
         whole["item"].to_list(),
@@ -66,9 +71,30 @@ def read_texts(
         join_texts(whole.select(found), found),
         (),
         whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
-        lambda row: tables[whole["table"][row]][0].where(whole["row"][row]),
+        lambda row: place(whole.row(row, named=True)),
         named,
     )
+
+
+def _one_row_per_item(
+    rows: pl.DataFrame, names: Sequence[str], place: Callable[[Mapping[str, int]], str]
+) -> pl.DataFrame:
+    """What is not blank of each item, from whichever rows have it; different values are refused."""
+    values = pl.col(names)
+    rows = rows.with_columns(pl.when(values.str.strip_chars() != "").then(values))
+    own = rows.group_by("item", maintain_order=True)
+    whole = own.agg(values.drop_nulls().first(), pl.col("row", "table").first())
+    for name in names:
+        found = rows.join(whole.select("item", first=name), on="item", maintain_order="left")
+        clean = (pl.col(each).str.strip_chars().str.normalize("NFC") for each in (name, "first"))
+        for row in found.filter(next(clean) != next(clean)).head(1).rows(named=True):
+            item, one, other = (shown(str(row[each])) for each in ("item", name, "first"))
+            raise CredalError(
+                f"{place(row)}: item {item} has {one} in column {shown(name)} here and {other} in "
+                "a row before. To fix: give all rows of an item one value, or each item its own "
+                "name."
+            )
+    return whole
 
 
 def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
@@ -84,5 +110,5 @@ def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
 
 
 def text_digests(values: Any) -> list[str]:
-    """SHA-256 of each text."""
-    return [hashlib.sha256(text.encode()).hexdigest() for text in values]
+    """SHA-256 of each text; a blank text counts as empty."""
+    return [hashlib.sha256((text if text.strip() else "").encode()).hexdigest() for text in values]

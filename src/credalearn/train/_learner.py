@@ -26,7 +26,7 @@ from credalearn.train.distributed import (
 )
 from credalearn.train.training import Recipe, Training
 
-_TAUGHT_AT_ONCE = 2000  # items, of which the hidden layers of a ResNet-18 take 2 GB
+_TAUGHT_AT_ONCE = 2000  # items: a ResNet-18's hidden layers take 2 GB for them
 
 
 class Learner:

@@ -148,3 +148,8 @@ def test_equal_features_need_equal_names_where_many_items_share_them(old: Run) -
     by_name = known_items(same, "train")
     assert by_name(items, ["same"] * len(items)) == trained
     assert not any(by_name(["other"] * 3, ["same"] * 3))
+    # A few that share one input, such as an empty text, leave the others as they are.
+    few = ["empty"] * 5 + digests[5:]
+    mixed = known_items(replace(old, items=old.items.with_columns(digest=pl.Series(few))), "train")
+    assert mixed(["other"] * len(items), few) == [False] * 5 + trained[5:]
+    assert mixed(items, few) == trained

@@ -56,7 +56,6 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     if groups:
         options, asked = replace(options, classes=tuple(groups)), options.classes
     names, classes, table, left_out, notes = make(raw, options)
-    first = rows.unique("item", keep="first", maintain_order=True)
     source = Origin(
         raw.source.path,
         name,
@@ -66,7 +65,7 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         item=raw.item,
         notes=notes,
         contents=contents,
-        tables=((raw.source, first),),
+        tables=((raw.source, rows),),
     )
     annotations = Annotations(raw.kind, names, classes, table, source)
     return map_classes(annotations, groups, asked) if groups else annotations

@@ -18,6 +18,7 @@ from credalearn.app.item_stream import Batch, ItemStream, known_items, open_item
 from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM
 from credalearn.app.table_writer import Schema, check_output, write_frames
+from credalearn.app.texts import text_digests
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ SCHEMA: Schema = {
     "decision": pl.String,
 }
 _SEED = 20261115  # of the hashes of items
+_BLANK = text_digests([""])[0]
 SET_SCHEMA: Schema = {"set_lower": pl.Float64, "set_upper": pl.Float64}
 
 
@@ -270,27 +272,27 @@ def failing_row(model: "Predictor", X: Features) -> tuple[int, CredalError] | No
 def _distinct(stream: ItemStream) -> Iterator[Batch]:
     """The items without the rows that repeat one; rows of one name with other inputs are refused.
 
-    Known items take 16 bytes each: 64-bit hashes of 20 million collide by 1e-5.
+    A blank text repeats any. Known items take 16 bytes each: 64-bit hashes of 20 million collide
+    by 1e-5.
     """
-    names, whole = np.zeros(1, np.uint64), np.zeros(1, np.uint64)  # sorted
+    names: list[np.ndarray] = []
+    whole: list[np.ndarray] = []
     start = 0
     for batch in stream.batches:
         both = pl.DataFrame({"name": batch.items, "content": batch.digests})
         found = both.select(name=pl.col("name").hash(_SEED), whole=pl.struct(pl.all()).hash(_SEED))
         first = found["whole"].is_first_distinct().to_numpy() & ~_among(found["whole"], whole)
-        new = found.filter(first)
-        again = _among(new["name"], names) | ~new["name"].is_first_distinct().to_numpy()
-        if again.any():
-            row = int(np.flatnonzero(first)[again.argmax()])
+        again = _among(found["name"], names) | ~found["name"].is_first_distinct().to_numpy()
+        first &= ~(again & (both["content"] == _BLANK).to_numpy())
+        if (again & first).any():
+            row = int((again & first).argmax())
             raise CredalError(
                 f"{stream.place(start + row)}: item {shown(batch.items[row])} has other inputs "
                 "than in a row before. To fix: give every item its own name, or all of its rows "
                 "the same inputs."
             )
-        names, whole = (
-            np.sort(np.concatenate([known, new[name].to_numpy()]), kind="stable")
-            for name, known in (("name", names), ("whole", whole))
-        )
+        for name, known in (("name", names), ("whole", whole)):
+            _remember(known, found.filter(first)[name].to_numpy())
         start += len(first)
         if first.all():
             yield batch
@@ -302,8 +304,17 @@ def _distinct(stream: ItemStream) -> Iterator[Batch]:
             )
 
 
-def _among(values: pl.Series, known: np.ndarray) -> np.ndarray:
-    """Which values are among the sorted known ones."""
-    place = np.searchsorted(known, values.to_numpy()).clip(max=len(known) - 1)
-    among: np.ndarray = known[place] == values.to_numpy()
+def _remember(known: list[np.ndarray], values: np.ndarray) -> None:
+    """Add values to sorted arrays, each more than twice as long as the next: few, rarely merged."""
+    if len(values):
+        known.append(np.sort(values))
+    while len(known) > 1 and len(known[-2]) <= 2 * len(known[-1]):
+        known[-2:] = [np.sort(np.concatenate(known[-2:]), kind="stable")]
+
+
+def _among(values: pl.Series, known: list[np.ndarray]) -> np.ndarray:
+    """Which values are in one of the sorted arrays."""
+    wanted, among = values.to_numpy(), np.zeros(len(values), dtype=bool)
+    for each in known:
+        among |= each[np.searchsorted(each, wanted).clip(max=len(each) - 1)] == wanted
     return among
