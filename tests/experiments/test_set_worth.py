@@ -1,4 +1,4 @@
-"""The studies of statements and widths: their sets, their store and their tables."""
+"""The studies of what a set is worth: their sets, their store, their tables and the figure."""
 
 from pathlib import Path
 
@@ -8,10 +8,17 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from credalearn_experiments.cli_results import RESULTS
+from credalearn_experiments.data.crowd_sets import stated_sets
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.results.table import Table
-from credalearn_experiments.set_worth.page import set_worth_figure, set_worth_page
-from credalearn_experiments.set_worth.statements import stated_sets
+from credalearn_experiments.set_worth.kinds import CREDAL, KINDS, METRICS, PRECISE, kind_scores
+from credalearn_experiments.set_worth.page import (
+    best_pair,
+    kinds_table,
+    set_worth_figure,
+    set_worth_page,
+)
 from credalearn_experiments.set_worth.widths import BOUNDS, CENTER, HULL, WIDTH_CELLS
 from credalearn_experiments.studies import (
     COLUMNS,
@@ -76,3 +83,39 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert value_of(some, f"{BOUNDS} less {HULL}", "width") == pytest.approx((-0.1, 0))
     set_worth_figure(scores, tmp_path / "worth.png")
     assert (tmp_path / "worth.png").stat().st_size > 5000
+
+
+def test_the_best_of_each_family_is_compared(tmp_path: Path) -> None:
+    learners = {"softmax": 0.5, "softmax, mixup": 0.4, "POCC": 0.6, "default learner, sets": 0.3}
+    rows: list[Row] = [
+        ("kinds", "radiologists", learner, seed, column.name, value + 0.1 * seed)
+        for column in METRICS
+        for seed in range(3)
+        for learner, value in learners.items()
+    ]
+    scores = pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    assert best_pair(scores, "radiologists") == ("default learner, sets", "softmax, mixup")
+    assert best_pair(scores, "statements") is None
+    table = kinds_table(scores).rows
+    assert list(table) == [
+        "radiologists: softmax, mixup",
+        "radiologists: default learner, sets",
+        "radiologists: difference",
+    ]
+    assert table["radiologists: softmax, mixup"]["accuracy"] == pytest.approx(
+        (0.5, 0.0816), abs=1e-4
+    )
+    # The same difference with every seed is certain, after any correction.
+    assert table["radiologists: difference"]["accuracy"] == r"-10.0 ± 0.0\*"
+    set_worth_figure(scores, tmp_path / "worth.png")
+    assert (tmp_path / "worth.png").stat().st_size > 5000
+
+
+def test_the_stored_scores_are_those_of_the_code() -> None:
+    stored = read_scores(RESULTS / "set_worth.csv").filter(study="kinds")
+    assert set(stored["data"]) == set(KINDS)
+    own = stored.filter(data="radiologists", seed=2).select("learner", "metric", "value").rows()
+    before = {(learner, metric): value for learner, metric, value in own}
+    found = {row[:2]: row[2] for row in kind_scores("radiologists", 2, DataFolders.named())}
+    assert {learner for learner, _ in found} == {*PRECISE, *CREDAL}
+    assert found == pytest.approx(before, abs=0.02)

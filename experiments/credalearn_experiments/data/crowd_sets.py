@@ -5,7 +5,7 @@ Shapes: N items, D features, K classes.
 
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from credalearn._tensors import read_tensors
 from credalearn.app.nodules import load_nodules
-from credalearn.labels import from_votes
+from credalearn.labels import from_statements, from_votes
 from credalearn.nets import build_network
 from credalearn.sets import CredalSet
 from credalearn_experiments.data.cifar import (
@@ -144,6 +144,28 @@ def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
 def read_cifar10s(name: str, folders: DataFolders) -> dict[str, list[Any]]:
     """What a file of CIFAR-10S has for each image, by its number among CIFAR-10's test images."""
     return _read_json(f"cifar10s/{name}", "CIFAR-10S", folders)
+
+
+def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> CredalSet:
+    """The statements of CIFAR-10S's people about each image as sets."""
+    rows = [(item, each) for item, some in enumerate(people) for each in some]
+
+    def named(field: str) -> list[str | None]:
+        names = [each[field].lower() for _, each in rows]
+        return [None if name == "no" else name for name in names]
+
+    def percents(field: str) -> list[float]:
+        return [np.nan if each[field] is None else each[field] for _, each in rows]
+
+    return from_statements(
+        named("Most Probable Class"),
+        percents("Most Probable Class Prob"),
+        named("Second Most Probable Class"),
+        percents("Second Most Probable Class Prob"),
+        [[name.lower() for name in each["Impossible Class(es)"]] for _, each in rows],
+        classes=CIFAR10_CLASSES,
+        items=[item for item, _ in rows],
+    )
 
 
 def _read_json(name: str, source: str, folders: DataFolders) -> dict[str, Any]:

@@ -17,21 +17,26 @@ from credalearn_experiments.data.crowd_sets import CROWD_SETS
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import CifarBackbone
 from credalearn_experiments.set_worth import widths
-from credalearn_experiments.set_worth.networks import LINEAR, MIXED, scores_of
+from credalearn_experiments.set_worth.kinds import CENTER, LINEAR, MIXES, scores_of
 from credalearn_experiments.studies import Score
 
 # Short and gentle, since the network is trained already; the same for all methods.
 _RECIPE: Any = {"optimizer": "sgd", "learning_rate": 0.004, "weight_decay": 5e-4, "epochs": 15}
 _NUM_TEACHERS = 5
 
-ENSEMBLE, POCC_SET = "five softmax networks", "POCC with center head, best scale"
+ENSEMBLE, POCC_SET = "five softmax networks", f"{CENTER}, best scale"
 IMAGE_CELLS = {"CIFAR-10H, all votes": None}
-IMAGE_LEARNERS = (*MIXED, ENSEMBLE, widths.DISTILLED, widths.BOUNDS)
+_MIXED: dict[str, tuple[str, Any]] = {
+    f"{learner}{mix}": (method, "crop-flip" if augment == "none" else augment)
+    for learner, method in (("softmax", "softmax"), (CENTER, "pocc-center"))
+    for mix, augment in MIXES.items()
+}
+IMAGE_LEARNERS = (*_MIXED, LINEAR, ENSEMBLE, widths.DISTILLED, widths.BOUNDS)
 IMAGE_SETS = (*widths.WIDTH_LEARNERS[:-1], POCC_SET, widths.DEFAULT)
 _AUGMENTS = ("none", "crop-flip", "mixup", "cutmix")
 SCRATCH: dict[str, tuple[str, Any]] = {
     **{f"softmax, {name}": ("softmax", name) for name in _AUGMENTS[1:]},
-    **{f"POCC with center head, {name}": ("pocc-center", name) for name in _AUGMENTS},
+    **{f"{CENTER}, {name}": ("pocc-center", name) for name in _AUGMENTS},
 }
 _SCRATCH_ITEMS = 2000
 _SCRATCH_RECIPE: dict[str, Any] = {
@@ -61,9 +66,9 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
             for n in range(_NUM_TEACHERS)
         ]
     found = {
-        name: predict(fit(method, augment="crop-flip" if augment == "none" else augment))
-        for name, (method, augment) in MIXED.items()
-        if name not in ("softmax", LINEAR)
+        name: predict(fit(method, augment=augment))
+        for name, (method, augment) in _MIXED.items()
+        if name != "softmax"
     }
     members = [clf.model_.members[0] for clf in teachers]
     ensemble = _classifier("deep-ensemble", folders)
@@ -78,7 +83,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     found[LINEAR] = linear.predict_credal(new)
     for learner in IMAGE_LEARNERS:
         yield from scores_of(learner, found[learner].probs.double(), *data.answers)
-    sets, hull = widths.guaranteed_sets(data), found[ENSEMBLE]
+    sets, hull = widths.guaranteed_sets(data, data.counts), found[ENSEMBLE]
     boxes = {
         widths.BOUNDS: found[widths.BOUNDS],
         widths.CENTER: sets.spread(found[widths.BOUNDS].probs),
@@ -86,7 +91,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
         widths.HULL: hull,
         widths.WIDE_HULL: sets.wide_hull(hull),
         widths.DISTILLED: found[widths.DISTILLED],
-        POCC_SET: found["POCC with center head"],
+        POCC_SET: found[CENTER],
         widths.DEFAULT: linear.predict_credal(new, meaning="votes"),
     }
     yield from sets.scores(boxes, scaled=[POCC_SET, widths.DEFAULT])

@@ -1,6 +1,6 @@
 """Tables and the figure of what a set is worth, from the stored scores."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,44 +10,48 @@ from matplotlib.figure import Figure
 
 from credalearn._formats import percent
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.differences import Difference
+from credalearn_experiments.results.differences import CONFIDENCE, Difference
 from credalearn_experiments.results.seeds import runs_of, seeds
 from credalearn_experiments.results.style import COLORS, GRAY, save_figure
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.results.tables import method_table
-from credalearn_experiments.set_worth import images, networks, statements, widths
-from credalearn_experiments.set_worth.networks import LINEAR, METRICS
+from credalearn_experiments.results.votes import holm
+from credalearn_experiments.set_worth import images, kinds, statements, widths
+from credalearn_experiments.set_worth.kinds import CENTER, CREDAL, KINDS, LINEAR, METRICS, PRECISE
 from credalearn_experiments.set_worth.widths import BOUNDS, DEFAULT, DISTILLED, HULL
-from credalearn_experiments.studies import Studies, score_table, value_of
+from credalearn_experiments.studies import Studies, by_seed, score_table, value_of
 
 STUDIES: Studies = {
+    "kinds": (kinds.kind_scores, KINDS),
     "statements": (statements.statement_scores, statements.CELLS),
     "statements on images": (statements.network_statement_scores, statements.CELLS),
-    "mixing": (networks.mixing_scores, networks.MIXED_DATA),
-    "smoothing": (networks.smoothing_scores, networks.SMOOTHINGS),
     "widths": (widths.width_scores, widths.WIDTH_CELLS),
     "few votes": (widths.few_votes_scores, widths.CALIBRATIONS),
     "images": (images.image_scores, images.IMAGE_CELLS),
     "from scratch": (images.scratch_scores, images.IMAGE_CELLS),
 }
-_CENTER = "POCC with center head"
-_MIXED_PAIRS = (
-    *(f"{_CENTER}{mix} less softmax{mix}" for mix in ("", ", mixup", ", CutMix")),
-    "softmax, CutMix less softmax",
-    f"{_CENTER}, CutMix less {LINEAR}",
-)
-_SMOOTHED_PAIRS = ("POCC less softmax", f"{_CENTER} less softmax", f"{LINEAR} less POCC")
+_WIDTH = Column("width", "lower", percent=False, digits=3)
+# What the summary compares, and the factor and the unit of its differences in the figure.
+_SUMMARY = {
+    METRICS[0]: (100, "points"),
+    METRICS[1]: (100, "points"),
+    METRICS[3]: (100, "points"),
+    METRICS[5]: (1, "nats"),
+    _WIDTH: (1, "mean width"),
+}
+_SAME_NETWORK = (CENTER, "softmax")
+_MIXED_PAIRS = tuple(f"{CENTER}{mix} less softmax{mix}" for mix in kinds.MIXES)
 _IMAGE_PAIRS = (
-    *_MIXED_PAIRS[:3],
+    *_MIXED_PAIRS,
     *(f"softmax, {mix} less softmax" for mix in ("mixup", "CutMix")),
     f"softmax less {LINEAR}",
     f"{DISTILLED} less {images.ENSEMBLE}",
     f"{DISTILLED} less softmax",
 )
 _SCRATCH_PAIRS = (
-    *(f"{_CENTER}, {mix} less softmax, {mix}" for mix in ("crop-flip", "mixup", "cutmix")),
-    f"{_CENTER}, crop-flip less {_CENTER}, none",
-    *(f"{_CENTER}, {mix} less {_CENTER}, crop-flip" for mix in ("mixup", "cutmix")),
+    *(f"{CENTER}, {mix} less softmax, {mix}" for mix in ("crop-flip", "mixup", "cutmix")),
+    f"{CENTER}, crop-flip less {CENTER}, none",
+    *(f"{CENTER}, {mix} less {CENTER}, crop-flip" for mix in ("mixup", "cutmix")),
 )
 _IMAGE_SET_PAIRS = (
     *(f"{BOUNDS} less {name}" for name in images.IMAGE_SETS if name != BOUNDS),
@@ -107,7 +111,7 @@ def images_table(records: Sequence[Record]) -> Table:
 
 def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str | None]]:
     """Study, title, columns, learners or pairs, and the metric where columns are cells."""
-    said, mixed, pairs = statements.STATED, networks.MIXED, "paired differences"
+    said, pairs = statements.STATED, "paired differences"
     yield "images", "Images", METRICS, images.IMAGE_LEARNERS, None
     yield "images", f"Images: {pairs}", METRICS, _IMAGE_PAIRS, None
     yield "from scratch", "From scratch", METRICS, images.SCRATCH, None
@@ -120,18 +124,12 @@ def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str |
         title, mean = study.capitalize(), "mean over nine cells"
         yield study, f"{title}: {mean}", METRICS, said, None
         yield study, f"{title}: {pairs}, {mean}", METRICS, statements.PAIRS, None
-    mean = "mean over three data sets"
-    yield "mixing", f"Mixed items: {mean}", METRICS, mixed, None
-    yield "mixing", f"Mixed items: {pairs}, {mean}", METRICS, _MIXED_PAIRS, None
     cells = [Column(cell) for cell in statements.CELLS]
     yield "statements", "Statements: accuracy", cells, said, "accuracy"
-    cells = [Column(cell) for cell in networks.MIXED_DATA]
-    for metric in ("accuracy", "AUARC"):
-        yield "mixing", f"Mixed items: {metric}", cells, mixed, metric
-        yield "mixing", f"Mixed items: {pairs} in {metric}", cells, _MIXED_PAIRS, metric
-    cells = [Column(cell, digits=2) for cell in networks.SMOOTHINGS]
-    yield "smoothing", "Smoothed labels: AUARC", cells, networks.SMOOTHED, "AUARC"
-    yield "smoothing", f"Smoothed labels: {pairs} in AUARC", cells, _SMOOTHED_PAIRS, "AUARC"
+    for metric in METRICS:
+        cells = [replace(metric, name=cell) for cell in KINDS]
+        yield "kinds", f"Kinds: {metric.name}", cells, PRECISE | CREDAL, metric.name
+    yield "kinds", "Kinds: width", _widths(*KINDS), PRECISE | CREDAL, "width"
     cells, title = _widths(*widths.WIDTH_CELLS), "Mean width of sets that cover 90 % of votes"
     yield "widths", title, cells, widths.WIDTH_LEARNERS, "width"
     yield "widths", f"Widths: {pairs}", cells, _WIDTH_PAIRS, "width"
@@ -145,8 +143,52 @@ def _widths(*names: str) -> list[Column]:
     return [Column(name, better="lower", percent=False, digits=3) for name in names]
 
 
+def best_pair(scores: pl.DataFrame, kind: str) -> tuple[str, str] | None:
+    """The learner with sets and the precise one that are closest to people's votes, tempered.
+
+    Of each family the best mean over seeds, chosen after looking.
+    """
+    own = scores.filter(data=kind, metric=METRICS[5].name)
+    means = dict(own.group_by("learner").agg(pl.col("value").mean()).iter_rows())
+    families: tuple[Collection[str], ...] = (CREDAL, PRECISE)
+    found = [[each for each in family if each in means] for family in families]
+    if not all(found):
+        return None
+    credal, precise = (min(some, key=means.__getitem__) for some in found)
+    return credal, precise
+
+
+def kinds_table(scores: pl.DataFrame) -> Table:
+    """For each kind of labels the best learner without sets, the best with them, the differences.
+
+    A star: below 5 % after Holm's correction over all differences of the table.
+    """
+    rows: dict[str, dict[str, Value]] = {}
+    gaps: dict[tuple[str, Column], Difference] = {}
+    for kind in KINDS:
+        pair = best_pair(scores, kind)
+        for name in reversed(pair or ()):
+            rows[f"{kind}: {name}"] = {
+                column.name: value_of(scores, name, column.name, kind) for column in _SUMMARY
+            }
+        for shown, names in (("difference", pair), ("the same network", _SAME_NETWORK)):
+            for column in _SUMMARY:
+                values = by_seed(scores, " less ".join(names or ("", "")), column.name, kind)
+                if len(values):
+                    gaps[f"{kind}: {shown}", column] = Difference.of(values)
+    tested = {f"{row}, {column.name}": gap.p_value for (row, column), gap in gaps.items()}
+    adjusted = holm({name: p for name, p in tested.items() if p is not None})
+    for (row, column), gap in gaps.items():
+        star = "\\*" * (adjusted.get(f"{row}, {column.name}", 1) < 1 - CONFIDENCE)
+        margin = "" if gap.margin is None else f" ± {column.number(gap.margin)}"
+        rows.setdefault(row, {})[column.name] = f"{column.number(gap.mean)}{margin}{star}"
+    columns = [replace(column, marked=False) for column in _SUMMARY]
+    return Table("What a set is worth, by kind of labels", columns, rows, corner="labels: learner")
+
+
 def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iterator[Table | str]:
-    """One table per question, and paired differences to the precise rivals."""
+    """A summary, one table per question, and paired differences to the precise rivals."""
+    yield kinds_table(scores.filter(study="kinds"))
     if records:
         yield images_table(records)
         yield from cutmix_tables(records)
@@ -164,37 +206,32 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
 
 
 def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
-    """Two panels: POCC less its precise rival, and learned bounds less other sets."""
-    of = {study: scores.filter(study=study) for study in STUDIES}
-    pair, smoothed = _MIXED_PAIRS[0], _SMOOTHED_PAIRS[0]
-    deferral = {
-        "statements": value_of(of["statements"], statements.PAIRS[0], "AUARC"),
-        "votes, network": value_of(of["mixing"], pair, "AUARC", "CIFAR-10H, all votes"),
-        "radiologists, network": value_of(of["mixing"], pair, "AUARC", "LIDC"),
-    } | {
-        f"{cell}, network": value_of(of["smoothing"], smoothed, "AUARC", cell)
-        for cell in ("smoothing 0.1", "smoothing 0.2")
-    }
-    narrower = {
-        pair.split(" less ")[1]: value_of(of["widths"], pair, "width")
-        for pair in _WIDTH_PAIRS
-        if widths.SOFTMAX not in pair  # of networks alone
+    """For each kind of labels, learners with sets less learners without, one panel per metric."""
+    own = scores.filter(study="kinds")
+    names = {
+        kind: [" less ".join(pair or ("", "")) for pair in (_SAME_NETWORK, best_pair(own, kind))]
+        for kind in KINDS
     }
 
     def draw(figure: Figure) -> None:
-        panels = (
-            ("Deferral (AUARC): POCC less softmax", "percentage points", 100, deferral),
-            ("Width: learned bounds less other sets", "mean width", 1, narrower),
-        )
-        for place, (axes, (title, unit, factor, found)) in enumerate(
-            zip(figure.subplots(1, 2), panels, strict=True)
-        ):
-            known = {name: np.array(value) * factor for name, value in found.items() if value}
-            for row, (mean, error) in enumerate(known.values()):
-                axes.errorbar(mean, row, xerr=error, fmt="o", color=COLORS[place])
+        panels = figure.subplots(1, len(_SUMMARY), sharey=True)
+        for axes, (column, (factor, unit)) in zip(panels, _SUMMARY.items(), strict=True):
+            for place, label in enumerate(("the same network", "the best of each")):
+                found = [
+                    value_of(own, pair[place], column.name, kind) for kind, pair in names.items()
+                ]
+                gaps = np.array(
+                    [each if isinstance(each, tuple) else (np.nan,) * 2 for each in found]
+                )
+                mean, margin = factor * gaps.astype(float).T
+                rows = np.arange(len(KINDS)) + 0.3 * place - 0.15
+                axes.errorbar(
+                    mean, rows, xerr=margin, fmt="os"[place], color=COLORS[place], label=label
+                )
             axes.axvline(0, color=GRAY, linewidth=1)
-            axes.set_yticks(range(len(known)), list(known))
-            axes.set_ylim(len(known) - 0.4, -0.6)
-            axes.set(title=title, xlabel=f"{unit}, ± 95 %")
+            axes.set(title=column.name, xlabel=f"{unit}, ± 95 %")
+        panels[0].set_yticks(range(len(KINDS)), list(KINDS))
+        panels[0].set_ylim(len(KINDS) - 0.5, -0.5)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
 
-    save_figure(draw, path, width=11, height=2.8)
+    save_figure(draw, path, width=13, height=3.6)

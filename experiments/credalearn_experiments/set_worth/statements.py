@@ -3,8 +3,7 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -15,10 +14,11 @@ from credalearn_experiments.data.cifar import CIFAR10_CLASSES
 from credalearn_experiments.data.crowd_sets import (
     network_features,
     read_cifar10s,
+    stated_sets,
     voted_features,
 )
 from credalearn_experiments.data.folders import DataFolders
-from credalearn_experiments.set_worth.networks import scores_of
+from credalearn_experiments.set_worth.kinds import scores_of
 from credalearn_experiments.set_worth.widths import selected_path
 from credalearn_experiments.studies import Score
 
@@ -78,28 +78,6 @@ def statement_scores(
     for learner, (name, own) in STATED.items():
         probs = heads[name][:, own].mean(1)
         yield from scores_of(learner, probs, right, votes)
-
-
-def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:
-    """The statements of CIFAR-10S's people about each image as sets."""
-    rows = [(item, each) for item, some in enumerate(people) for each in some]
-
-    def named(field: str) -> list[str | None]:
-        names = [each[field].lower() for _, each in rows]
-        return [None if name == "no" else name for name in names]
-
-    def percents(field: str) -> list[float]:
-        return [np.nan if each[field] is None else each[field] for _, each in rows]
-
-    return cl.from_statements(
-        named("Most Probable Class"),
-        percents("Most Probable Class Prob"),
-        named("Second Most Probable Class"),
-        percents("Second Most Probable Class Prob"),
-        [[name.lower() for name in each["Impossible Class(es)"]] for _, each in rows],
-        classes=CIFAR10_CLASSES,
-        items=[item for item, _ in rows],
-    )
 
 
 def _heads(train: np.ndarray, labels: cl.CredalSet, new: Tensor, seed: int) -> Tensor:

@@ -33,9 +33,9 @@ DISTILLED = "distilled POCC"
 WIDTH_LEARNERS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, DEFAULT)
 
 
-def guaranteed_sets(data: CrowdSet) -> GuaranteedSets:
-    """Calibration and test items of a data set."""
-    observed = torch.from_numpy(data.counts[data.others])
+def guaranteed_sets(data: CrowdSet, votes: np.ndarray) -> GuaranteedSets:
+    """Calibration and test items of a data set, and their votes of these (N, K)."""
+    observed = torch.from_numpy(votes[data.others])
     return GuaranteedSets.split(observed, np.arange(len(observed)), len(data.split[1]))
 
 
@@ -44,7 +44,7 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     name, kind = WIDTH_CELLS[cell]
     data = (CROWD_SETS | {"CIFAR-10N": cifar10n})[name](folders, seed)
     (X, new), labels, groups = data.inputs, data.labels, data.train_groups
-    sets = guaranteed_sets(data)
+    sets = guaranteed_sets(data, data.counts)
 
     def fit(method: str, backbone: str = "linear" if kind == "linear" else "mlp") -> Any:
         clf = cl.CredalClassifier(method, backbone=backbone, random_state=seed, device="cpu")
