@@ -71,13 +71,13 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     scores = pl.DataFrame(rows, schema=COLUMNS, orient="row")
     parts = list(set_worth_page(scores))
     table = next(
-        x for x in parts if isinstance(x, Table) and x.title == "Widths: paired differences"
+        x for x in parts if isinstance(x, Table) and x.title == "Mean width: paired differences"
     )
     gaps = table.rows[f"{BOUNDS} less {HULL}"].values()
     assert all(isinstance(gap, tuple) and gap[0] == pytest.approx(-0.1) for gap in gaps)
     assert all(isinstance(gap, tuple) and gap[1] == pytest.approx(0, abs=1e-9) for gap in gaps)
     assert set(table.rows[f"{BOUNDS} less {CENTER}"].values()) == {None}
-    assert "Widths: 4 seeds; mean ± standard deviation; differences ± 95 %." in parts
+    assert table.corner == "learner (4 seeds)"
     # Over all data, only those that both have count.
     some = scores.filter((pl.col("learner") != HULL) | (pl.col("data") == "LIDC, linear"))
     assert value_of(some, f"{BOUNDS} less {HULL}", "width") == pytest.approx((-0.1, 0))

@@ -36,7 +36,7 @@ METRICS = (
     Column("ECE", better="lower"),
     Column("ECE, tempered", better="lower"),
     Column("cross-entropy to people", better="lower", percent=False, digits=3),
-    Column("the same, tempered", better="lower", percent=False, digits=3),
+    Column("cross-entropy, tempered", better="lower", percent=False, digits=3),
 )
 MIXES: dict[str, Any] = {"": "none", ", mixup": "mixup", ", CutMix": "cutmix"}
 CENTER, LINEAR = "POCC with center head", "default learner, linear"
@@ -106,17 +106,21 @@ def kind_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     for learner, (method, augment, own) in (PRECISE | CREDAL).items():
         clf = cl.CredalClassifier(method, augment=augment, random_state=seed, device="cpu")
         clf.fit(X, labels[own], groups=data.train_groups)
-        yield from scores_of(learner, clf.predict_credal(new).probs.double(), *data.answers)
         boxes[learner] = clf.predict_credal(new, meaning="votes")
+        probs, said = clf.predict_credal(new).probs.double(), boxes[learner].probs.double()
+        yield from scores_of(learner, probs, *data.answers, said)
     yield from sets.scores(boxes, scaled=boxes)
 
 
-def scores_of(learner: str, probs: Tensor, right: Tensor, votes: Tensor) -> Iterator[Score]:
+def scores_of(
+    learner: str, probs: Tensor, right: Tensor, votes: Tensor, said: Tensor | None = None
+) -> Iterator[Score]:
     """Each metric of a learner, given true classes (N,), −1 for none, and people's shares (N, K).
 
+    ``said`` are its probabilities of votes, where they are others than those of the truth.
     AUARC defers by 1 − top probability. *Tempered*: each half of the items by the other half.
     """
-    known = right >= 0
+    known, said = right >= 0, probs if said is None else said
     sure, classes = probs[known], right[known]
 
     def cross_entropy(found: Tensor, rows: Tensor | slice) -> float:
@@ -127,8 +131,8 @@ def scores_of(learner: str, probs: Tensor, right: Tensor, votes: Tensor) -> Iter
         auarc(sure, classes, 1 - sure.amax(1)),
         ece(sure, classes),
         tempered_ece(sure, classes),
-        cross_entropy(probs, slice(None)),
-        tempered_mean(probs, votes, cross_entropy),
+        cross_entropy(said, slice(None)),
+        tempered_mean(said, votes, cross_entropy),
     )
     named = zip(METRICS, values, strict=True)
     return ((learner, column.name, value) for column, value in named)

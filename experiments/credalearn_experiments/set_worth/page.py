@@ -87,7 +87,7 @@ _RECORDED = {
 
 def cutmix_tables(records: Sequence[Record]) -> Iterator[Table]:
     """ResNet-18 with CutMix: one network and five, and the widths of their sets."""
-    title, runs = "ResNet-18 with CutMix, CIFAR-10H", runs_of(records, "cifar10h-cutmix")
+    title, runs = "Images: ResNet-18 with CutMix, CIFAR-10H", runs_of(records, "cifar10h-cutmix")
     people = Column("cross-entropy to new people", "lower", percent=False, digits=3)
     yield method_table(title, runs, {**_RECORDED, "human_cross_entropy": people})
     yield method_table(f"{title}: sets that cover 90 % of new people's votes", runs, _CUTMIX_WIDTHS)
@@ -104,7 +104,7 @@ def images_table(records: Sequence[Record]) -> Table:
                 if gap is not None:
                     row = rows.setdefault(f"{kind}, {name} ({seeds(gap.seeds)})", {})
                     row[column.name] = gap.value
-    title = "On images, under one recipe: POCC less softmax, ± the standard error"
+    title = "Images, under one recipe: POCC less softmax, ± the standard error"
     columns = [replace(column, marked=False) for column in _RECORDED.values()]
     return Table(title, columns, rows, corner="labels, method")
 
@@ -112,14 +112,14 @@ def images_table(records: Sequence[Record]) -> Table:
 def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str | None]]:
     """Study, title, columns, learners or pairs, and the metric where columns are cells."""
     said, pairs = statements.STATED, "paired differences"
-    yield "images", "Images", METRICS, images.IMAGE_LEARNERS, None
-    yield "images", f"Images: {pairs}", METRICS, _IMAGE_PAIRS, None
-    yield "from scratch", "From scratch", METRICS, images.SCRATCH, None
-    yield "from scratch", f"From scratch: {pairs}", METRICS, _SCRATCH_PAIRS, None
+    yield "images", "Images: trained weights", METRICS, images.IMAGE_LEARNERS, None
+    yield "images", f"Images: trained weights, {pairs}", METRICS, _IMAGE_PAIRS, None
+    yield "from scratch", "Images: from scratch", METRICS, images.SCRATCH, None
+    yield "from scratch", f"Images: from scratch, {pairs}", METRICS, _SCRATCH_PAIRS, None
     width, coverage = _widths("width"), Column("coverage", marked=False)
-    title = "Images: sets that cover 90 % of votes"
+    title = "Images: trained weights, sets that cover 90 % of votes"
     yield "images", title, [*width, coverage], images.IMAGE_SETS, None
-    yield "images", "Images: differences in width", width, _IMAGE_SET_PAIRS, None
+    yield "images", "Images: trained weights, differences in width", width, _IMAGE_SET_PAIRS, None
     for study in ("statements", "statements on images"):
         title, mean = study.capitalize(), "mean over nine cells"
         yield study, f"{title}: {mean}", METRICS, said, None
@@ -132,7 +132,7 @@ def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str |
     yield "kinds", "Kinds: width", _widths(*KINDS), PRECISE | CREDAL, "width"
     cells, title = _widths(*widths.WIDTH_CELLS), "Mean width of sets that cover 90 % of votes"
     yield "widths", title, cells, widths.WIDTH_LEARNERS, "width"
-    yield "widths", f"Widths: {pairs}", cells, _WIDTH_PAIRS, "width"
+    yield "widths", f"Mean width: {pairs}", cells, _WIDTH_PAIRS, "width"
     cells, shapes = _widths(*widths.CALIBRATIONS), widths.SHAPES
     yield "few votes", "Few votes: mean width", cells, shapes, "width"
     cells = [Column(cell, marked=False) for cell in widths.CALIBRATIONS]
@@ -175,13 +175,14 @@ def kinds_table(scores: pl.DataFrame) -> Table:
             for column in _SUMMARY:
                 values = by_seed(scores, " less ".join(names or ("", "")), column.name, kind)
                 if len(values):
+                    rows.setdefault(f"{kind}: {shown}", {})
                     gaps[f"{kind}: {shown}", column] = Difference.of(values)
     tested = {f"{row}, {column.name}": gap.p_value for (row, column), gap in gaps.items()}
     adjusted = holm({name: p for name, p in tested.items() if p is not None})
     for (row, column), gap in gaps.items():
         star = "\\*" * (adjusted.get(f"{row}, {column.name}", 1) < 1 - CONFIDENCE)
         margin = "" if gap.margin is None else f" ± {column.number(gap.margin)}"
-        rows.setdefault(row, {})[column.name] = f"{column.number(gap.mean)}{margin}{star}"
+        rows[row][column.name] = f"{column.number(gap.mean)}{margin}{star}"
     columns = [replace(column, marked=False) for column in _SUMMARY]
     return Table("What a set is worth, by kind of labels", columns, rows, corner="labels: learner")
 
@@ -192,17 +193,16 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
     if records:
         yield images_table(records)
         yield from cutmix_tables(records)
-    of = {study: scores.filter(study=study) for study in STUDIES}
     for study, title, columns, names, metric in _tables():
-        yield score_table(title, of[study], columns, names, metric)
-    covered = of["widths"].filter(metric="coverage").group_by("data", "learner")
+        own = scores.filter(study=study)
+        counts = own.group_by("data").agg(pl.col("seed").n_unique())["seed"].to_list() or [0]
+        table = score_table(title, own, columns, names, metric)
+        yield replace(table, corner=f"learner ({seeds(min(counts))})")
+    covered = scores.filter(study="widths", metric="coverage").group_by("data", "learner")
     shares = covered.agg(pl.col("value").mean())["value"].to_numpy()
     if len(shares):
         yield f"Widths cover {percent(shares.min())} to {percent(shares.max())}, mean over seeds."
-    for study, own in of.items():
-        counts = own.group_by("data").agg(pl.col("seed").n_unique())["seed"].to_list() or [0]
-        count = seeds(min(counts))
-        yield f"{study.capitalize()}: {count}; mean ± standard deviation; differences ± 95 %."
+    yield "Learners: mean ± standard deviation over seeds; differences: mean ± 95 %."
 
 
 def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
@@ -229,7 +229,9 @@ def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
                     mean, rows, xerr=margin, fmt="os"[place], color=COLORS[place], label=label
                 )
             axes.axvline(0, color=GRAY, linewidth=1)
-            axes.set(title=column.name, xlabel=f"{unit}, ± 95 %")
+            axes.locator_params(axis="x", nbins=4)
+            better = "↑↓"[column.better == "lower"]
+            axes.set(title=f"{column.name} {better}", xlabel=f"{unit}, ± 95 %")
         panels[0].set_yticks(range(len(KINDS)), list(KINDS))
         panels[0].set_ylim(len(KINDS) - 0.5, -0.5)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
