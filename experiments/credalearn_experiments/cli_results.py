@@ -178,7 +178,7 @@ def set_worth(
     output: Annotated[Path | None, typer.Option("-o", help="Also draw the figure here.")] = None,
     only: Only = None,
 ) -> None:
-    """Compare statements, mixed items, learned bounds and few votes with their rivals."""
+    """Compare kinds of labels, statements, learned bounds and few votes with their rivals."""
     from credalearn_experiments.set_worth.page import STUDIES, set_worth_figure, set_worth_page
 
     wanted = range(2, 12) if run else ()  # the methods were written with seed 1

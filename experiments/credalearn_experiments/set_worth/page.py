@@ -12,7 +12,7 @@ from credalearn._formats import percent
 from credalearn_experiments.records import Record
 from credalearn_experiments.results.differences import CONFIDENCE, Difference
 from credalearn_experiments.results.seeds import runs_of, seeds
-from credalearn_experiments.results.style import COLORS, GRAY, save_figure
+from credalearn_experiments.results.style import GRAY, line_of, save_figure
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.results.tables import method_table
 from credalearn_experiments.results.votes import holm
@@ -39,7 +39,11 @@ _SUMMARY = {
     METRICS[5]: (1, "nats"),
     _WIDTH: (1, "mean width"),
 }
-_SAME_NETWORK = (CENTER, "softmax")
+# Compared for each kind of labels, next to the best learner of each family.
+_SAME_MODEL = {
+    "one network": (CENTER, "softmax"),
+    "the default": ("default learner, sets", "default learner, centers"),
+}
 _MIXED_PAIRS = tuple(f"{CENTER}{mix} less softmax{mix}" for mix in kinds.MIXES)
 _IMAGE_PAIRS = (
     *_MIXED_PAIRS,
@@ -109,7 +113,9 @@ def images_table(records: Sequence[Record]) -> Table:
     return Table(title, columns, rows, corner="labels, method")
 
 
-def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str | None]]:
+def _tables(
+    scores: pl.DataFrame,
+) -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str | None]]:
     """Study, title, columns, learners or pairs, and the metric where columns are cells."""
     said, pairs = statements.STATED, "paired differences"
     yield "images", "Images: trained weights", METRICS, images.IMAGE_LEARNERS, None
@@ -130,7 +136,11 @@ def _tables() -> Iterator[tuple[str, str, Sequence[Column], Iterable[str], str |
         cells = [replace(metric, name=cell) for cell in KINDS]
         yield "kinds", f"Kinds: {metric.name}", cells, PRECISE | CREDAL, metric.name
     yield "kinds", "Kinds: width", _widths(*KINDS), PRECISE | CREDAL, "width"
-    cells, title = _widths(*widths.WIDTH_CELLS), "Mean width of sets that cover 90 % of votes"
+    covered = scores.filter(study="widths", metric="coverage").group_by("data", "learner")
+    shares = [0.9, *covered.agg(pl.col("value").mean())["value"]]
+    reached = f"{percent(min(shares))} to {percent(max(shares))}"
+    title = f"Mean width of sets that cover 90 % of votes, on new items {reached}"
+    cells = _widths(*widths.WIDTH_CELLS)
     yield "widths", title, cells, widths.WIDTH_LEARNERS, "width"
     yield "widths", f"Mean width: {pairs}", cells, _WIDTH_PAIRS, "width"
     cells, shapes = _widths(*widths.CALIBRATIONS), widths.SHAPES
@@ -171,7 +181,7 @@ def kinds_table(scores: pl.DataFrame) -> Table:
             rows[f"{kind}: {name}"] = {
                 column.name: value_of(scores, name, column.name, kind) for column in _SUMMARY
             }
-        for shown, names in (("difference", pair), ("the same network", _SAME_NETWORK)):
+        for shown, names in {"best less best": pair, **_SAME_MODEL}.items():
             for column in _SUMMARY:
                 values = by_seed(scores, " less ".join(names or ("", "")), column.name, kind)
                 if len(values):
@@ -193,47 +203,39 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
     if records:
         yield images_table(records)
         yield from cutmix_tables(records)
-    for study, title, columns, names, metric in _tables():
+    for study, title, columns, names, metric in _tables(scores):
         own = scores.filter(study=study)
         counts = own.group_by("data").agg(pl.col("seed").n_unique())["seed"].to_list() or [0]
         table = score_table(title, own, columns, names, metric)
         yield replace(table, corner=f"learner ({seeds(min(counts))})")
-    covered = scores.filter(study="widths", metric="coverage").group_by("data", "learner")
-    shares = covered.agg(pl.col("value").mean())["value"].to_numpy()
-    if len(shares):
-        yield f"Widths cover {percent(shares.min())} to {percent(shares.max())}, mean over seeds."
     yield "Learners: mean ± standard deviation over seeds; differences: mean ± 95 %."
 
 
 def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
     """For each kind of labels, learners with sets less learners without, one panel per metric."""
     own = scores.filter(study="kinds")
-    names = {
-        kind: [" less ".join(pair or ("", "")) for pair in (_SAME_NETWORK, best_pair(own, kind))]
-        for kind in KINDS
-    }
+    pairs = {name: dict.fromkeys(KINDS, pair) for name, pair in _SAME_MODEL.items()}
+    pairs["the best of each"] = {kind: best_pair(own, kind) or ("", "") for kind in KINDS}
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(_SUMMARY), sharey=True)
         for axes, (column, (factor, unit)) in zip(panels, _SUMMARY.items(), strict=True):
-            for place, label in enumerate(("the same network", "the best of each")):
+            for place, (label, of_kind) in enumerate(pairs.items()):
                 found = [
-                    value_of(own, pair[place], column.name, kind) for kind, pair in names.items()
+                    value_of(own, " less ".join(pair), column.name, kind)
+                    for kind, pair in of_kind.items()
                 ]
-                gaps = np.array(
-                    [each if isinstance(each, tuple) else (np.nan,) * 2 for each in found]
-                )
-                mean, margin = factor * gaps.astype(float).T
-                rows = np.arange(len(KINDS)) + 0.3 * place - 0.15
-                axes.errorbar(
-                    mean, rows, xerr=margin, fmt="os"[place], color=COLORS[place], label=label
-                )
+                gaps = [each if isinstance(each, tuple) else (np.nan, np.nan) for each in found]
+                mean, margin = factor * np.array(gaps, dtype=float).T
+                rows = np.arange(len(KINDS)) + 0.22 * (place - 1)
+                line = line_of(place) | {"linestyle": "none"}
+                axes.errorbar(mean, rows, xerr=margin, label=label, **line)
             axes.axvline(0, color=GRAY, linewidth=1)
             axes.locator_params(axis="x", nbins=4)
             better = "↑↓"[column.better == "lower"]
             axes.set(title=f"{column.name} {better}", xlabel=f"{unit}, ± 95 %")
         panels[0].set_yticks(range(len(KINDS)), list(KINDS))
         panels[0].set_ylim(len(KINDS) - 0.5, -0.5)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
 
-    save_figure(draw, path, width=13, height=3.6)
+    save_figure(draw, path, width=13, height=4)
