@@ -74,11 +74,7 @@ class Runner:
         self._known_foreign = cache(self._read_foreign)
 
     def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> None:
-        """Train, measure and keep runs that train their own networks and have one ``group_key``.
-
-        A run whose loss or predictions are not finite, or not what a method must return, is marked
-        as failed. After the deadline, a time of ``time.monotonic()``, no epoch is started.
-        """
+        """Train side by side, measure and keep runs of one ``group_key``; mark those that fail."""
         # Everything that can be refused comes first: a run with missing data is not started.
         trainings = {run: self._training(run, together=len(runs)) for run in runs}
         self._foreign_sets(runs[0])
@@ -89,12 +85,16 @@ class Runner:
             except CredalError as error:
                 self._fail(run, error)
                 del trainings[run]
-        runs = list(trainings)
-        if not runs:
+        if not trainings:
             return
-        tell(runs)
-        ends = self._train(trainings, deadline)
-        for run, end in zip(runs, ends, strict=True):
+        first, *others = trainings
+        tell([first, *others])
+        with Progress(f"{first.name} and {len(others)} more" if others else first.name) as shown:
+            logs = [EpochLog(self.store.log(run), len(trainings)) for run in trainings]
+            logs[0].shown = shown
+            pairs = zip(trainings.values(), logs, strict=True)
+            ends = train([replace(each, listener=log) for each, log in pairs], deadline=deadline)
+        for run, end in zip(trainings, ends, strict=True):
             if isinstance(end, TrainingError):
                 self._fail(run, end)
             elif len(end) == run.setting.recipe.epochs:
@@ -116,10 +116,7 @@ class Runner:
         self._keep(run, members, 0.0)
 
     def measure_again(self, runs: Sequence[Run]) -> int:
-        """Measure those of the runs that are finished, and nobody else's; their number.
-
-        Results on foreign images that are gone now are kept.
-        """
+        """Measure finished runs; their number. Results on foreign images that are gone stay."""
         count = 0
         for run in runs:
             if self.store.state(run) == "done" and (lock := self.store.claim(run)):
@@ -141,24 +138,6 @@ class Runner:
         task = self._task(setting, limit)
         labels = training_labels(setting, task, self.data, self.device, seed=seed)
         return labels.to(dtype=torch.float32).to(self.device)
-
-    def _train(
-        self, trainings: dict[Run, Training], deadline: float | None
-    ) -> list[list[float] | TrainingError]:
-        """The losses of each run's epochs, fewer if the time is up; or why it failed."""
-        runs = list(trainings)
-        # On a GPU all at once; elsewhere one after the other, since sharing gains nothing.
-        together = trainings[runs[0]].execution != "eager"
-        ends: list[list[float] | TrainingError] = []
-        for group in [runs] if together else [[run] for run in runs]:
-            others = f" and {len(group) - 1} more" if len(group) > 1 else ""
-            with Progress(f"{group[0].name}{others}") as progress:
-                logs = [EpochLog(self.store.log(run), len(group)) for run in group]
-                logs[0].shown = progress
-                pairs = zip(group, logs, strict=True)
-                logged = [replace(trainings[run], listener=log) for run, log in pairs]
-                ends += train(logged, deadline=deadline)
-        return ends
 
     def _training(self, run: Run, *, together: int) -> Training:
         """What one run trains, one of ``together`` at a time."""

@@ -69,8 +69,8 @@ def test_folders_come_from_the_variable(tmp_path: Path, monkeypatch: pytest.Monk
     write(second / "one", b"")
     monkeypatch.setenv("CREDALEARN_DATA", f"{first}{os.pathsep}{second}")
     folders = DataFolders.named()
-    assert folders.look("both") == first / "both"
-    assert folders.look("none", "one") == second / "one"
+    assert folders.find("both", what="it", get="make it") == first / "both"
+    assert folders.find("none", "one", what="it", get="make it") == second / "one"
     monkeypatch.setenv("CREDALEARN_DATA", str(tmp_path / "absent"))
     with pytest.raises(CredalError, match=r"a data folder must exist; .*absent' does not"):
         DataFolders.named()

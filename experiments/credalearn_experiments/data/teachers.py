@@ -3,14 +3,13 @@
 Names and structure are those of github.com/chenyaofo/pytorch-cifar-models, so that its files load
 unchanged. Each maps normalized images (N, 3, 32, 32) to logits (N, K) for ``num_classes`` K.
 
-The user downloads their weights. The end of a file's name is the start of its SHA-256; other
-weights of that name are read only if ``CREDALEARN_UNVERIFIED=1``.
-
-Shapes: N items, K classes.
+Other weights under their names are read only if ``CREDALEARN_UNVERIFIED=1``. Shapes: N items, K
+classes.
 """
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -108,21 +107,19 @@ def _torchvision() -> Any:
         ) from error
 
 
-# By name: the network, the release of its files, its name in them, and digests by data set.
-TEACHERS: dict[str, tuple[Callable[[int], nn.Module], str, str, dict[str, str]]] = {
-    name: (build, release, model, {"cifar10": ten, "cifar100": hundred})
-    for name, build, release, model, ten, hundred in (
-        ("resnet20", ResNet20, "resnet", "resnet20", "4118986f", "23dac2f1"),
-        (
-            "shufflenetv2",
-            shufflenet_v2,
-            "shufflenetv2",
-            "shufflenetv2_x0_5",
-            "1308b4e9",
-            "1977720f",
-        ),
-        ("mobilenetv2", mobilenet_v2, "mobilenetv2", "mobilenetv2_x0_5", "ca14ced9", "9f915757"),
-    )
+TEACHERS: dict[str, Callable[[int], nn.Module]] = {
+    "resnet20": ResNet20,
+    "shufflenetv2": shufflenet_v2,
+    "mobilenetv2": mobilenet_v2,
+}
+# Release and file of the published weights; the name ends in the start of their SHA-256.
+WEIGHTS: dict[tuple[str, Dataset], str] = {
+    ("resnet20", "cifar10"): "resnet/cifar10_resnet20-4118986f.pt",
+    ("resnet20", "cifar100"): "resnet/cifar100_resnet20-23dac2f1.pt",
+    ("shufflenetv2", "cifar10"): "shufflenetv2/cifar10_shufflenetv2_x0_5-1308b4e9.pt",
+    ("shufflenetv2", "cifar100"): "shufflenetv2/cifar100_shufflenetv2_x0_5-1977720f.pt",
+    ("mobilenetv2", "cifar10"): "mobilenetv2/cifar10_mobilenetv2_x0_5-ca14ced9.pt",
+    ("mobilenetv2", "cifar100"): "mobilenetv2/cifar100_mobilenetv2_x0_5-9f915757.pt",
 }
 # Number of classes, and mean and standard deviation of each channel as shares of 255.
 _INPUTS: dict[str, tuple[int, Triple, Triple]] = {
@@ -173,14 +170,13 @@ class CifarBackbone(nn.Module):
 def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Module:
     """The teacher with its published weights, in evaluation mode, on the CPU."""
     check_choice(name, TEACHERS, name="teacher")
-    build, release, model, digests = TEACHERS[name]
-    file = f"{dataset}_{model}-{digests[dataset]}.pt"
-    get = f"download {_SOURCE}/{release}/{file} into teachers/ of the data folder"
-    path = folders.find(f"teachers/{file}", what=f"the teacher {name} for {dataset}", get=get)
-    digest = sha256_of(path)[:8]
-    if digest != digests[dataset]:
-        refuse(path, f"its SHA-256 starts with {digest}, not {digests[dataset]}", get=get)
-    network = build(_INPUTS[dataset][0])
+    file = Path(WEIGHTS[name, dataset])
+    get = f"download {_SOURCE}/{file.as_posix()} into teachers/ of the data folder"
+    path = folders.find(f"teachers/{file.name}", what=f"the teacher {name} for {dataset}", get=get)
+    digest, official = sha256_of(path)[:8], file.stem[-8:]
+    if digest != official:
+        refuse(path, f"its SHA-256 starts with {digest}, not {official}", get=get)
+    network = TEACHERS[name](_INPUTS[dataset][0])
     load_weights(network, read_weights(path), source=path)
     return network.eval()
 
