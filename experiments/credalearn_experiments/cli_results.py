@@ -122,7 +122,7 @@ def compare(names: Names = None, records: Records = RESULTS) -> None:
 
     found = _read(records)
     chosen = _chosen(names, found)
-    _print(comparison_page(found, [row for row in compare(found) if row.setting in chosen]))
+    _print(comparison_page(found, [x for x in compare(found) if x.published.setting in chosen]))
 
 
 def figures(

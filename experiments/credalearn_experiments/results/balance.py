@@ -9,7 +9,7 @@ from credalearn.metrics import BalancedQuality, Significance, balanced_quality, 
 from credalearn_experiments.plugins import PLUGIN_METHODS
 from credalearn_experiments.results.seeds import POCC_COLLAPSED, Nested, Runs, records_in, seeds
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.paper import SEVEN
+from credalearn_experiments.settings.paper import PAPER, SEVEN
 
 MAIN = ("accuracy", "ece", "auarc")
 # What items are deferred by. The paper's figures of robustness replace MMI, the score of POCC, and
@@ -92,10 +92,8 @@ def compared(
     adds a method; otherwise all methods.
     """
     if asked is None:
-        known = ALL_SETTINGS.get(setting)
-        published = known is not None and known.published is not None
         all_seven = set(SEVEN) <= runs.keys() and not PLUGIN_METHODS.keys() & runs.keys()
-        asked = paper_methods(setting) if published or all_seven else tuple(runs)
+        asked = paper_methods(setting) if setting in PAPER or all_seven else tuple(runs)
     return balance(runs, [method for method in asked if method in runs], metrics, score)
 
 
@@ -156,7 +154,7 @@ def _paper_notes(runs: Runs, setting: str) -> list[str]:
     known = ALL_SETTINGS.get(setting)
     if known is None:
         return []
-    expected = known.methods if known.published is None else paper_methods(setting)
+    expected = paper_methods(setting) if setting in PAPER else known.methods
     missing = [method for method in expected if method not in runs]
     lines = [f"Not in these tables: {', '.join(missing)}."] if missing else []
     if known.collapsed:

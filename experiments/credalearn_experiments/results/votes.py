@@ -24,7 +24,7 @@ from credalearn_experiments.results.seeds import (
     runs_of,
     seeds,
 )
-from credalearn_experiments.results.table import Column, Table, Value
+from credalearn_experiments.results.table import Column, Table, Value, plain
 from credalearn_experiments.settings.catalog import BASELINE, FAMILIES, family_of, in_words
 
 Cells = Mapping[str, Mapping[str, BySeed]]
@@ -165,12 +165,11 @@ def _votes(numbers: Iterable[str]) -> str:
     return f"{enumerated(words)} {'vote' if words == ['1'] else 'votes'}"
 
 
-_plain = partial(Column, marked=False, percent=False)
 _COLUMNS = (
-    _plain("seeds", digits=0),
+    plain("seeds", digits=0),
     Column("difference", marked=False, digits=2),
-    *(_plain("p", digits=4), _plain("p, Holm", digits=4)),
-    _plain("verdict", text=True),
+    *(plain("p", digits=4), plain("p, Holm", digits=4)),
+    plain("verdict", text=True),
 )
 
 

@@ -10,8 +10,6 @@ from credalearn.methods import METHODS
 from credalearn.train import Recipe
 
 Mixing = Literal["none", "mixup", "cutmix"]
-Published = tuple[str, str, str]
-"""The columns ``dataset``, ``supervision`` and ``setting`` of the published figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,6 @@ class Setting:
     methods: tuple[str, ...]  # in the paper's order
     seeds: tuple[int, ...] = tuple(range(1, 11))  # one run per method and seed
     foreign: tuple[str, ...] = ()  # data sets of foreign images
-    published: Published | None = None  # where the paper's figures are
 
     def __post_init__(self) -> None:
         check_choice(self.mix, get_args(Mixing), name="mix")

@@ -14,34 +14,14 @@ from credalearn.train import Recipe
 from credalearn_experiments.settings import Annotators, Setting, Smoothing, Teacher, Votes
 
 TEN_SEEDS = tuple(range(1, 11))
-# The paper's names, by ours.
-PAPER_TEACHERS = {
-    "resnet20": "ResNet-20",
-    "shufflenetv2": "ShuffleNetV2-0.5x",
-    "mobilenetv2": "MobileNetV2-x0.5",
-}
-# The paper's names of the methods, in the order of its tables.
-PAPER_METHODS = {
-    "edl": "EDL",
-    "laplace-bridge": "LbBnn",
-    "decalibration": "Decali",
-    "dappr": "DAPPr",
-    "pocc": "POCC",
-    "mc-dropout": "MCDO",
-    "deep-ensemble": "DE",
-    "pocc-ensemble": "POCC-Ens",
-}
-# The paper's main tables compare seven; the ensemble of POCC is only in those of foreign data.
-SEVEN = tuple(name for name in PAPER_METHODS if name != "pocc-ensemble")
+# The paper's main tables compare seven: EDL, LbBnn, Decali, DAPPr, POCC, MCDO and DE in its words.
+# The ensemble of POCC is only in those of foreign data.
+SEVEN = (
+    *("edl", "laplace-bridge", "decalibration", "dappr", "pocc"),
+    *("mc-dropout", "deep-ensemble"),
+)
 # At 224 px the paper leaves out methods without a pretrained network or out of memory.
 FIVE = tuple(name for name in SEVEN if name not in ("laplace-bridge", "mc-dropout"))
-PAPER_TASKS = {
-    "cifar10h": "CIFAR-10H",
-    "micebone": "MiceBone",
-    "treeversity": "TreeVersity",
-    "cifar10": "CIFAR-10",
-    "cifar100": "CIFAR-100",
-}
 FOREIGN_SETS = ("svhn", "places365", "fashion-mnist", "imagenet", "tiny-imagenet")
 
 _AT_32_PX = Recipe(
@@ -78,7 +58,6 @@ def annotators(task: str) -> Setting:
         recipe=_RECIPES[task],
         methods=FIVE if photos else (*SEVEN, "pocc-ensemble"),
         foreign=() if photos else FOREIGN_SETS,
-        published=(PAPER_TASKS[task], "annotators", ""),
     )
 
 
@@ -95,7 +74,6 @@ def collapsed(task: str) -> Setting:
         collapsed=True,
         methods=tuple(method for method in base.methods if method in SEVEN),
         foreign=(),
-        published=(PAPER_TASKS[task], "annotators", "collapsed"),
     )
 
 
@@ -103,9 +81,8 @@ def made(task: str, labels: Smoothing | Teacher) -> Setting:
     """Labels of a teacher or smoothed classes, on ``cifar10`` or ``cifar100``."""
     if isinstance(labels, Teacher):
         name = f"teacher-{labels.name}-{labels.temperature:g}"
-        published = (f"teacher T={labels.temperature:g}", PAPER_TEACHERS[labels.name])
     else:
-        name, published = f"smooth-{labels.epsilon:g}", ("smoothing", f"eps={labels.epsilon:g}")
+        name = f"smooth-{labels.epsilon:g}"
     with_foreign = task == "cifar10" and name in ("teacher-resnet20-2.5", "smooth-0.05")
     return Setting(
         name=f"{task}-{name}",
@@ -115,12 +92,15 @@ def made(task: str, labels: Smoothing | Teacher) -> Setting:
         recipe=_RECIPES[task],
         methods=(*SEVEN, "pocc-ensemble") if with_foreign else SEVEN,
         foreign=FOREIGN_SETS if with_foreign else (),
-        published=(PAPER_TASKS[task], *published),
     )
 
 
 _MADE: tuple[Smoothing | Teacher, ...] = (
-    *(Teacher(name, temperature) for temperature in (2.5, 1.0) for name in PAPER_TEACHERS),
+    *(
+        Teacher(name, temperature)
+        for temperature in (2.5, 1.0)
+        for name in ("resnet20", "shufflenetv2", "mobilenetv2")
+    ),
     *(Smoothing(epsilon) for epsilon in (0.05, 0.1, 0.15, 0.2)),
 )
 # Ours. A learning rate of 0.1 from the first step costs some methods accuracy and not others: here
@@ -132,7 +112,6 @@ _WARM = replace(
     recipe=replace(_CIFAR10H.recipe, warmup_epochs=5, warmup_start=0.001),
     methods=(*_CIFAR10H.methods, "pocc-mean", "pocc-center", "softmax"),
     seeds=TEN_SEEDS[:5],
-    published=None,
 )
 # What one network and its teachers reach with mixed images, and the sets that they predict. Seeds
 # five apart: no two ensembles share a network.
@@ -160,10 +139,11 @@ _NETWORK = replace(
     methods=("softmax",),
     seeds=(1,),
 )
-_ALL = (
-    *(annotators(task) for task in ("cifar10h", "micebone", "treeversity")),
+_ANNOTATED = ("cifar10h", "micebone", "treeversity")
+_PAPER = (
+    *map(annotators, _ANNOTATED),
     *(made(task, labels) for labels in _MADE for task in ("cifar10", "cifar100")),
-    *(collapsed(task) for task in ("cifar10h", "micebone", "treeversity")),
-    *(_WARM, _CUTMIX, _THREE_VOTES, _NETWORK),
+    *map(collapsed, _ANNOTATED),
 )
-SETTINGS: dict[str, Setting] = {setting.name: setting for setting in _ALL}
+PAPER: dict[str, Setting] = {each.name: each for each in _PAPER}
+SETTINGS = PAPER | {each.name: each for each in (_WARM, _CUTMIX, _THREE_VOTES, _NETWORK)}
