@@ -49,12 +49,12 @@ def list_settings(names: Names = None, store: StoreOption = DEFAULT_STORE) -> No
     """Show the settings, how many networks they train, and how many runs are done."""
     from credalearn._formats import aligned
     from credalearn_experiments.runs import plan
-    from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, settings_named
+    from credalearn_experiments.settings.catalog import ALL_SETTINGS, FAMILY_OF, settings_named
     from credalearn_experiments.store import Store
 
     groups: dict[str, list[Setting]] = {}
     for setting in settings_named(names) if names else ALL_SETTINGS.values():
-        family = None if names else family_of(setting.name)
+        family = None if names else FAMILY_OF.get(setting.name)
         groups.setdefault(f"{family}-K-RULE" if family else setting.name, []).append(setting)
     rows = [["setting", "network", "methods", "seeds", "epochs", "trainings", "runs", "done"]]
     for name, group in groups.items():

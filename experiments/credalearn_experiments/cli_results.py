@@ -241,12 +241,12 @@ def _scores(studies: "Studies", name: str, seeds: "Sequence[int]", workers: int)
 
 def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     """The settings that are named or fit a pattern; by default all but those of families."""
-    from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, spelled_out
+    from credalearn_experiments.settings.catalog import ALL_SETTINGS, FAMILY_OF, spelled_out
 
     held = {record.setting for record in found}
     ordered = [name for name in ALL_SETTINGS if name in held] + sorted(held - ALL_SETTINGS.keys())
     if not names:
-        return [name for name in ordered if family_of(name) is None] or ordered
+        return [name for name in ordered if name not in FAMILY_OF] or ordered
     return spelled_out(names, ordered, "setting with records")
 
 

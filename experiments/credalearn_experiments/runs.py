@@ -119,10 +119,8 @@ def plan(
 ) -> list[Run]:
     """Every run of the settings, each once, after the runs that it is built on."""
     runs: dict[Run, None] = {}
-    described = None if weights is None else weights.name  # building the network reports errors
-    if weights == Path("none"):
-        described = "random"
-    elif weights is not None and weights.is_file():  # runs from two files stay apart
+    described = None if weights is None else "random"
+    if weights is not None and weights != Path("none"):  # runs from two files stay apart
         described = f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
     for setting in settings:
         start = described if setting.pretrained else None

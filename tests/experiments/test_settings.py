@@ -16,8 +16,7 @@ from credalearn_experiments.settings.catalog import (
     ALL_SETTINGS,
     BASELINE,
     FAMILIES,
-    VOTE_SETTINGS,
-    family_of,
+    FAMILY_OF,
     settings_named,
 )
 from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER, SETTINGS
@@ -68,7 +67,7 @@ def test_the_recipes_are_those_of_the_paper() -> None:
 
 
 def test_rejects_methods_and_mixing_that_could_not_run() -> None:
-    few = VOTE_SETTINGS["cifar10h-votes-3-precise"]
+    few = ALL_SETTINGS["cifar10h-votes-3-precise"]
     wrong: dict[str, Callable[[], object]] = {
         "a method of setting .*; got 'pok'": lambda: few.narrowed(methods=("pok",)),
         "'credal-bounds' would learn from d": lambda: few.narrowed(methods=("credal-bounds",)),
@@ -105,8 +104,8 @@ def test_a_family_has_a_setting_for_each_number_and_rule(name: str) -> None:
     assert set(family.rules) < set(get_args(VoteRule))
     assert len(family.settings) == len(family.numbers) * len(family.rules)
     for setting in family.settings:
-        assert VOTE_SETTINGS[setting.name] == setting
-        assert family_of(setting.name) == name
+        assert ALL_SETTINGS[setting.name] == setting
+        assert FAMILY_OF[setting.name] == name
         assert setting.recipe == family.recipe
         assert setting.task in TASKS
         assert isinstance(setting.labels, Votes)

@@ -25,7 +25,7 @@ from credalearn_experiments.results.seeds import (
     seeds,
 )
 from credalearn_experiments.results.table import Column, Table, Value, plain
-from credalearn_experiments.settings.catalog import BASELINE, FAMILIES, family_of, in_words
+from credalearn_experiments.settings.catalog import BASELINE, FAMILIES, FAMILY_OF, in_words
 
 Cells = Mapping[str, Mapping[str, BySeed]]
 """``cells[row][number of votes, or "all"][seed]``"""
@@ -176,7 +176,7 @@ _COLUMNS = (
 def rule_page(records: Sequence[Record], rule: str, method: str) -> list[Table | str]:
     """Every cell of a method and a rule: a family and a number of votes per item."""
     row = f"{method}, {rule}"
-    held = {family_of(record.setting) for record in records}
+    held = {FAMILY_OF.get(record.setting) for record in records}
     cells = {
         f"{family}, {number}": each
         for family in FAMILIES

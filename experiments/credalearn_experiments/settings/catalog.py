@@ -120,18 +120,10 @@ _EVERY_METHOD = tuple(
     replace(family.settings[0], name=name, task=name, labels=Annotators(), methods=ALL_METHODS)
     for name, family in (("cifar10h-voted", _VOTES), ("cifar10h-features", _FEATURE_VOTES))
 )
-VOTE_SETTINGS: dict[str, Setting] = {
-    setting.name: setting
-    for group in (_EVERY_METHOD, *(family.settings for family in FAMILIES.values()))
-    for setting in group
-}
-ALL_SETTINGS: dict[str, Setting] = SETTINGS | VOTE_SETTINGS
-_FAMILY = {setting.name: name for name, each in FAMILIES.items() for setting in each.settings}
-
-
-def family_of(name: str) -> str | None:
-    """The family of a setting, a key of ``FAMILIES``; None if it has none."""
-    return _FAMILY.get(name)
+_IN_FAMILIES = {setting: name for name, each in FAMILIES.items() for setting in each.settings}
+ALL_SETTINGS: dict[str, Setting] = SETTINGS | {x.name: x for x in (*_EVERY_METHOD, *_IN_FAMILIES)}
+FAMILY_OF = {setting.name: family for setting, family in _IN_FAMILIES.items()}
+"""The family of a setting, by name; none of those that are in no family."""
 
 
 def settings_named(names: Sequence[str]) -> list[Setting]:
