@@ -66,14 +66,11 @@ class Run:
         return None if self.limit is None else max(2, self.limit // 8)
 
     @property
-    def group_key(self) -> tuple[object, ...]:
+    def group_key(self) -> object:
         """What models trained side by side must share: all but labels, method and seed."""
-        setting = self.setting
-        return (
-            *(setting.task, setting.backbone, setting.pretrained, setting.recipe),
-            *(setting.image_size, setting.augment, setting.mix, setting.foreign),
-            *(self.limit, self.weights),
-        )
+        alike: dict[str, Any] = {"name": "", "labels": None, "collapsed": False}
+        setting = replace(self.setting, **alike, methods=(), seeds=())
+        return setting, self.limit, self.weights
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -76,17 +76,12 @@ class Setting:
 
     def as_plain(self) -> dict[str, Any]:
         """Everything that decides the outcome of a run but method and seed, as plain JSON."""
-        recipe = asdict(self.recipe)
-        del recipe["random_state"]
-        names = ("name", "task", "collapsed", "backbone", "pretrained", "image_size", "augment")
-        mix = {} if self.mix == "none" else {"mix": self.mix}  # records from before have none
-        return {
-            **{name: getattr(self, name) for name in names},
-            **mix,
-            "labels": {"kind": type(self.labels).__name__.lower(), **asdict(self.labels)},
-            "recipe": recipe,
-            "foreign": list(self.foreign),
-        }
+        plain = asdict(self) | {"foreign": list(self.foreign)}
+        plain["labels"]["kind"] = type(self.labels).__name__.lower()
+        del plain["recipe"]["random_state"], plain["methods"], plain["seeds"]
+        if self.mix == "none":  # records from before have none
+            del plain["mix"]
+        return plain
 
     def narrowed(
         self,

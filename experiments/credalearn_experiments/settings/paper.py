@@ -1,4 +1,4 @@
-"""The settings of the paper, by name: one function per kind of labels.
+"""The settings of the paper, by name, and ours on images.
 
 Wang and Chau, *Epistemic Learning from Imprecise Annotation*: three data sets with annotators, and
 the same with collapsed labels; CIFAR-10 and CIFAR-100 with labels of three teachers at two
@@ -27,85 +27,68 @@ FOREIGN_SETS = ("svhn", "places365", "fashion-mnist", "imagenet", "tiny-imagenet
 _AT_32_PX = Recipe(
     epochs=200, batch_size=128, optimizer="sgd", learning_rate=0.1, momentum=0.9, weight_decay=5e-4
 )
-_AT_224_PX = Recipe(
-    epochs=60,
-    batch_size=128,
-    optimizer="adam",
-    learning_rate=1e-5,
-    weight_decay=5e-4,
-    schedule="constant",
+_CIFAR10H = Setting(
+    name="cifar10h",
+    task="cifar10h",
+    labels=Annotators(),
+    backbone="resnet18",
+    recipe=replace(_AT_32_PX, epochs=150),
+    methods=(*SEVEN, "pocc-ensemble"),
+    foreign=FOREIGN_SETS,
 )
-_RECIPES = {
-    "cifar10h": replace(_AT_32_PX, epochs=150),
-    "cifar10": _AT_32_PX,
-    "cifar100": replace(_AT_32_PX, warmup_epochs=5, warmup_start=0.001, final_learning_rate=1e-6),
-    "micebone": _AT_224_PX,
-    "treeversity": _AT_224_PX,
-}
-_BACKBONES = {"cifar10h": "resnet18", "cifar10": "resnet18", "cifar100": "wrn-28-4"}
-
-
-def annotators(task: str) -> Setting:
-    """Labels of annotators who disagree: ``cifar10h``, ``micebone`` and ``treeversity``."""
-    photos = task in ("micebone", "treeversity")
-    return Setting(
-        name=task,
-        task=task,
-        labels=Annotators(),
-        backbone="torchvision:densenet121" if photos else _BACKBONES[task],
-        pretrained=photos,
-        image_size=224 if photos else 32,
-        recipe=_RECIPES[task],
-        methods=FIVE if photos else (*SEVEN, "pocc-ensemble"),
-        foreign=() if photos else FOREIGN_SETS,
-    )
-
-
-def collapsed(task: str) -> Setting:
-    """As :func:`annotators`, with every label collapsed to the class with most votes.
-
-    The paper compares the others, trained in this way, with POCC trained on the labels as they
-    are: its figure of POCC is that of :func:`annotators`. POCC on collapsed labels is ours.
-    """
-    base = annotators(task)
-    return replace(
+_MICEBONE = Setting(
+    name="micebone",
+    task="micebone",
+    labels=Annotators(),
+    backbone="torchvision:densenet121",
+    pretrained=True,
+    image_size=224,
+    recipe=Recipe(
+        epochs=60,
+        batch_size=128,
+        optimizer="adam",
+        learning_rate=1e-5,
+        weight_decay=5e-4,
+        schedule="constant",
+    ),
+    methods=FIVE,
+)
+_ANNOTATED = (_CIFAR10H, _MICEBONE, replace(_MICEBONE, name="treeversity", task="treeversity"))
+# Every label collapsed to the class with most votes. The paper compares the others, trained in this
+# way, with POCC trained on the labels as they are; POCC on collapsed labels is ours.
+_COLLAPSED = tuple(
+    replace(
         base,
-        name=f"{task}-collapsed",
+        name=f"{base.name}-collapsed",
         collapsed=True,
         methods=tuple(method for method in base.methods if method in SEVEN),
         foreign=(),
     )
-
-
-def made(task: str, labels: Smoothing | Teacher) -> Setting:
-    """Labels of a teacher or smoothed classes, on ``cifar10`` or ``cifar100``."""
-    if isinstance(labels, Teacher):
-        name = f"teacher-{labels.name}-{labels.temperature:g}"
-    else:
-        name = f"smooth-{labels.epsilon:g}"
-    with_foreign = task == "cifar10" and name in ("teacher-resnet20-2.5", "smooth-0.05")
-    return Setting(
-        name=f"{task}-{name}",
-        task=task,
-        labels=labels,
-        backbone=_BACKBONES[task],
-        recipe=_RECIPES[task],
-        methods=(*SEVEN, "pocc-ensemble") if with_foreign else SEVEN,
-        foreign=FOREIGN_SETS if with_foreign else (),
-    )
-
-
-_MADE: tuple[Smoothing | Teacher, ...] = (
-    *(
-        Teacher(name, temperature)
-        for temperature in (2.5, 1.0)
-        for name in ("resnet20", "shufflenetv2", "mobilenetv2")
-    ),
-    *(Smoothing(epsilon) for epsilon in (0.05, 0.1, 0.15, 0.2)),
+    for base in _ANNOTATED
 )
+_CIFAR10 = replace(
+    _CIFAR10H, task="cifar10", recipe=_AT_32_PX, methods=SEVEN, foreign=(), labels=Smoothing(0.05)
+)
+_CIFAR100 = replace(
+    _CIFAR10,
+    task="cifar100",
+    backbone="wrn-28-4",
+    recipe=replace(_AT_32_PX, warmup_epochs=5, warmup_start=0.001, final_learning_rate=1e-6),
+)
+_LABELS: dict[str, Smoothing | Teacher] = {
+    f"teacher-{name}-{temperature:g}": Teacher(name, temperature)
+    for temperature in (2.5, 1.0)
+    for name in ("resnet20", "shufflenetv2", "mobilenetv2")
+} | {f"smooth-{epsilon:g}": Smoothing(epsilon) for epsilon in (0.05, 0.1, 0.15, 0.2)}
+_MADE = {
+    f"{base.task}-{name}": replace(base, name=f"{base.task}-{name}", labels=labels)
+    for name, labels in _LABELS.items()
+    for base in (_CIFAR10, _CIFAR100)
+}
+for _name in ("cifar10-teacher-resnet20-2.5", "cifar10-smooth-0.05"):
+    _MADE[_name] = replace(_MADE[_name], methods=_CIFAR10H.methods, foreign=FOREIGN_SETS)
 # Ours. A learning rate of 0.1 from the first step costs some methods accuracy and not others: here
 # every method has five warm-up epochs from 0.001, as in the paper on CIFAR-100.
-_CIFAR10H = annotators("cifar10h")
 _WARM = replace(
     _CIFAR10H,
     name="cifar10h-warm",
@@ -139,11 +122,5 @@ _NETWORK = replace(
     methods=("softmax",),
     seeds=(1,),
 )
-_ANNOTATED = ("cifar10h", "micebone", "treeversity")
-_PAPER = (
-    *map(annotators, _ANNOTATED),
-    *(made(task, labels) for labels in _MADE for task in ("cifar10", "cifar100")),
-    *map(collapsed, _ANNOTATED),
-)
-PAPER: dict[str, Setting] = {each.name: each for each in _PAPER}
+PAPER = {each.name: each for each in (*_ANNOTATED, *_MADE.values(), *_COLLAPSED)}
 SETTINGS = PAPER | {each.name: each for each in (_WARM, _CUTMIX, _THREE_VOTES, _NETWORK)}
