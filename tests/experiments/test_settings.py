@@ -106,7 +106,7 @@ def test_a_family_has_a_setting_for_each_number_and_rule(name: str) -> None:
     for setting in family.settings:
         assert ALL_SETTINGS[setting.name] == setting
         assert FAMILY_OF[setting.name] == name
-        assert setting.recipe == family.recipe
+        assert setting.recipe == family.base.recipe
         assert setting.task in TASKS
         assert isinstance(setting.labels, Votes)
         number = "all" if setting.labels.number is None else setting.labels.number
