@@ -196,11 +196,11 @@ def guarantees(
 ) -> None:
     """Print what is promised, broken and kept on four sets of annotated items."""
     from credalearn_experiments.data import DataFolders
-    from credalearn_experiments.guarantees import measure_all, table
+    from credalearn_experiments.guarantees import NAMES, measure, table
 
     file = RESULTS / "guarantees_on_data.csv"
     if splits is not None:
-        measure_all(file, DataFolders.named(), splits, workers=workers)
+        measure(NAMES, DataFolders.named(), splits, workers=workers).write_csv(file)
     print("\n".join(table(file)))
 
 

@@ -6,6 +6,7 @@ proportions. Only images are read, no labels. Shapes: N images.
 
 import gzip
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,17 +76,14 @@ def fashion_mnist(folders: DataFolders, size: int, limit: int | None = None) -> 
     return resize(np.repeat(gray[:limit, :, :, None], 3, axis=3), size)
 
 
-def _photographs(*names: str, get: str) -> Loader:
+def _photographs(
+    names: Sequence[str], get: str, folders: DataFolders, size: int, limit: int | None = None
+) -> Tensor:
     """At most 10,000 images of a folder, evenly spread over the sorted files."""
-
-    def load(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-        files = application.image_files(
-            folders.find(*names, what=names[0], get=f"{get} of the data folder")
-        )
-        count = min(len(files), AT_MOST)
-        return read_images([files[n * len(files) // count] for n in range(count)][:limit], size)
-
-    return load
+    path = folders.find(*names, what=names[0], get=f"{get} of the data folder")
+    files = application.image_files(path)
+    count = min(len(files), AT_MOST)
+    return read_images([files[n * len(files) // count] for n in range(count)][:limit], size)
 
 
 def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
@@ -104,14 +102,16 @@ def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> 
 
 FOREIGN: dict[str, Loader] = {
     "svhn": svhn,
-    "places365": _photographs(
-        *("places365/val_256", "places365"),
-        get="unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/",
+    "places365": partial(
+        _photographs,
+        ("places365/val_256", "places365"),
+        "unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/",
     ),
     "fashion-mnist": fashion_mnist,
-    "imagenet": _photographs(
-        "imagenet/val",
-        get="unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/",
+    "imagenet": partial(
+        _photographs,
+        ("imagenet/val",),
+        "unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/",
     ),
     "tiny-imagenet": tiny_imagenet,
 }
