@@ -49,10 +49,7 @@ def training_labels(
 
 
 def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:
-    """So many of each item's votes, drawn without replacement, shape (N, K), int64.
-
-    Each item's votes get one random order by the seed: fewer votes are a subset of more.
-    """
+    """So many of each item's votes, drawn without replacement; fewer are a subset of more."""
     if number is None:
         return counts
     totals = counts.sum(1)

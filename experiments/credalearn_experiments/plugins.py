@@ -1,8 +1,4 @@
-"""Methods, tasks and settings of a user's own, from a Python file that is read before any command.
-
-``credalearn-experiments --plugin FILE`` reads it, and so do the processes that do the runs;
-docs/how-to/extending.md shows one.
-"""
+"""Methods, tasks and settings of a user's own, from Python files: docs/how-to/extending.md."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -31,11 +27,7 @@ _ITEMS = 2  # that a method is tried on
 
 
 def register_method(name: str, method: Method, *, built_on: str | None = None) -> None:
-    """Make a method known under this name.
-
-    ``built_on`` is the method whose trained networks it uses instead of training its own, as a
-    method with several members must.
-    """
+    """Make a method known; ``built_on`` is another whose trained networks it uses, if any."""
     _check_name(METHODS, "method", name)
     check_choice(method.score, SCORES, name=f"the score of method {name!r}")
     if built_on is None and method.num_members > 1:

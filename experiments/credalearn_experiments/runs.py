@@ -17,18 +17,14 @@ from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One method with one seed in one setting.
-
-    ``limit`` is the maximum number of training and of test items; ``weights`` describes the file
-    that a pretrained network starts from; ``left_out`` is the fold that a teacher does not see.
-    """
+    """One method with one seed in one setting."""
 
     setting: Setting
     method: str
     seed: int
-    limit: int | None = None
-    weights: str | None = None
-    left_out: int | None = None
+    limit: int | None = None  # maximum number of training and of test items
+    weights: str | None = None  # describes the file that a pretrained network starts from
+    left_out: int | None = None  # the fold that a teacher does not see
 
     @property
     def label(self) -> str:
@@ -96,15 +92,12 @@ class Run:
 
 
 def member_seeds(method: str, seed: int, seeds: Sequence[int]) -> tuple[int, ...]:
-    """Seeds of the trained networks that a run uses, given all seeds of its setting.
-
-    A deep ensemble of five uses the softmax networks of seeds s … s + 4, an ensemble of POCC the
-    setting's own networks from s on, cyclically. With five seeds or fewer this would make all
-    ensembles equal; there, and for a seed outside the setting, it uses s … s + 4.
-    """
+    """Seeds of the trained networks that a run uses, given all seeds of its setting."""
     base, size = BASES.get(method), METHODS[method].num_members
     if base is None or size == 1:
         return (seed,)
+    # An ensemble of POCC uses the setting's own networks from its seed on, cyclically; with as few
+    # seeds as members, all ensembles would be equal.
     if base == "softmax" or len(seeds) <= size or seed not in seeds:
         return tuple(range(seed, seed + size))
     place = list(seeds).index(seed)

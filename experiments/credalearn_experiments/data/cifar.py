@@ -1,12 +1,9 @@
 """CIFAR-10 and CIFAR-100, from the authors' binary files, and the votes of people on CIFAR-10.
 
-Krizhevsky, *Learning Multiple Layers of Features from Tiny Images*, 2009. The paper says "80:20".
-We read it as 48,000 and 12,000 of the pooled 60,000 images, by one permutation for all methods and
-seeds.
-
-CIFAR-10H (Peterson et al., 2019), CIFAR-10N (Wei et al., 2022): the paper trains on all of
-CIFAR-10H, so that no image with many votes is left to compare predictions with. Our tasks hold some
-back. Shapes: N images, K = 10 classes.
+The paper says "80:20": we read it as 48,000 and 12,000 of the pooled images, by one permutation for
+all methods and seeds. It trains on all of CIFAR-10H (Peterson et al., 2019), so that no image with
+many votes is left to compare predictions with; our tasks hold some back, or use CIFAR-10N (Wei et
+al., 2022). Shapes: N images, K = 10 classes.
 """
 
 import hashlib
@@ -128,12 +125,10 @@ def _n(folders: DataFolders, *, batches: Sequence[int]) -> Pair:
 
 
 def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10H for machines without a GPU: rows of 64 features instead of images.
+    """CIFAR-10H for machines without a GPU: 64 features of the published ResNet-20 per image.
 
-    The features are the inputs of the classifier of the published ResNet-20 teacher. It was trained
-    on CIFAR-10's training images, which would be dishonest as test images: all items are CIFAR-10's
-    test images. Training: 6,000 with their votes. Test: the other 4,000 with their true classes.
-    Voted: the same 4,000 with their votes.
+    That network has seen CIFAR-10's training images, so all items are test images: training on
+    6,000, the other 4,000 are for testing, with their true classes and with their votes.
     """
     images, y, counts = read_cifar10h(folders)
     train, test = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 3 // 5))
@@ -181,10 +176,7 @@ PEOPLE = {name: _people(name, *parts) for name, parts in _PARTS.items()} | {
 
 
 def cifar10n_votes(folders: DataFolders) -> Tensor:
-    """Votes by class of CIFAR-10N's three people, in training order, int64, shape (50000, 10).
-
-    From ``cifar10n/cifar10n.npz``. The authors' own ``.pt`` file is not read: it can run code.
-    """
+    """Votes by class of CIFAR-10N's three people, in training order, int64, shape (50000, 10)."""
     path = folders.find("cifar10n/cifar10n.npz", what="CIFAR-10N", get=_GET_10N)
     with naming(path, "the labels of CIFAR-10N", get=_GET_10N):
         # Opened here, since NumPy leaves a damaged archive open.

@@ -111,9 +111,9 @@ class Difference:
 def differences_page(
     records: Iterable[Record], setting: str, than: str, others: Iterable[Record] | None = None
 ) -> list[Table | str]:
-    """Every method of a setting minus one of them, or minus itself in another setting.
+    """Every method of a setting minus one of them, or minus itself elsewhere.
 
-    ``others`` are records of another folder, named ``than``: each method minus itself there.
+    Elsewhere is another setting, or the same among ``others``, of another folder.
     """
     records = list(records)
     runs = runs_of(records, setting)

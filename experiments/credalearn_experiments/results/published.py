@@ -1,7 +1,6 @@
 """The paper's published figures: how far ours are from them, and which settings have runs.
 
-Wang and Chau, *Epistemic Learning from Imprecise Annotation*: ten seeds per figure. Ours are
-converted to the paper's unit: percent, except for net scores (counts) and AUROC.
+The paper's unit is percent, except for net scores (counts) and AUROC; it has ten seeds per figure.
 """
 
 import csv

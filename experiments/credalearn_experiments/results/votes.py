@@ -1,8 +1,4 @@
-"""Label rules by the number of votes: the records of a family of settings next to each other.
-
-Rows are a method and a rule, columns a number of votes. One rule in every family is compared with
-softmax on soft labels, with Holm's correction.
-"""
+"""Label rules by the number of votes in a family of settings, and one rule in every family."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
