@@ -1,7 +1,7 @@
 """Methods, tasks and settings of a user's own, from Python files: docs/how-to/extending.md."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from credalearn.methods import BASES, METHODS, Method, Model
 from credalearn.predictions import CredalPredictions
 from credalearn.scores import SCORES
 from credalearn.train import Training
-from credalearn_experiments.data import TASKS, DataFolders, Task
+from credalearn_experiments.data import TASKS, Loader
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
@@ -48,7 +48,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
     METHODS[name] = method
 
 
-def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) -> None:
+def register_task(name: str, load: Loader) -> None:
     """Make a task known; ``load`` returns it, given the data folders and the limit."""
     _check_name(TASKS, "task", name)
     TASKS[name] = load

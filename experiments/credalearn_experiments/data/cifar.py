@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn_experiments.data.folders import DataFolders, naming, read_verified, refuse
-from credalearn_experiments.data.task import Task
+from credalearn_experiments.data.task import Loader, Task
 from credalearn_experiments.data.teachers import teacher_features
 
 CIFAR10_CLASSES = (
@@ -43,7 +43,6 @@ _SHA256_10N = "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268"
 
 Pair = tuple[Tensor, Tensor]  # images, or features, and classes or votes
 Part = Callable[[DataFolders], Pair]
-Loader = Callable[[DataFolders, int | None], Task]
 
 
 def cifar10(folders: DataFolders, limit: int | None = None) -> Task:

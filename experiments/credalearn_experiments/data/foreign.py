@@ -25,11 +25,9 @@ Loader = Callable[[DataFolders, int, int | None], Tensor]
 
 def resize(images: NDArray[np.uint8], size: int) -> Tensor:
     """RGB arrays, shape (N, H, W, 3), as uint8 of shape (N, 3, size, size)."""
-    resized = torch.empty(len(images), size, size, 3, dtype=torch.uint8)
-    for row, image in enumerate(images):
-        small = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
-        resized[row] = torch.from_numpy(np.array(small))
-    return resized.permute(0, 3, 1, 2).contiguous()
+    pictures, bilinear = map(Image.fromarray, images), Image.Resampling.BILINEAR
+    resized = np.stack([np.asarray(each.resize((size, size), bilinear)) for each in pictures])
+    return torch.from_numpy(resized).permute(0, 3, 1, 2).contiguous()
 
 
 def read_images(files: Sequence[Path], size: int) -> Tensor:
@@ -64,11 +62,10 @@ def fashion_mnist(folders: DataFolders, size: int, limit: int | None = None) -> 
         "put t10k-images-idx3-ubyte.gz from https://github.com/zalandoresearch/fashion-mnist into "
         "fashion-mnist/ of the data folder"
     )
-    name = "fashion-mnist/t10k-images-idx3-ubyte"
-    path = folders.find(f"{name}.gz", name, what="Fashion-MNIST", get=get)
+    name = "fashion-mnist/t10k-images-idx3-ubyte.gz"
+    path = folders.find(name, what="Fashion-MNIST", get=get)
     with naming(path, "an idx file of images", get=get):
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        content = gzip.decompress(path.read_bytes())
         magic, count, height, width = np.frombuffer(content[:16], ">u4").tolist()
         if magic != 0x803:
             raise CredalError(f"it starts with 0x{magic:x}, not 0x803")
