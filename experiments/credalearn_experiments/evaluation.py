@@ -131,9 +131,6 @@ def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[fl
     return tuple(curve.cpu()[kept - 1].tolist())
 
 
-KEPT = (80, 90)  # percent of the items, the most certain ones
-COVERAGES = (90, 95)  # percent of the items whose vote shares a widened set must cover
-SPLITS = 20
 _FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; it counts as 27.6
 
 
@@ -168,7 +165,7 @@ def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[
     scores = as_scores(predictions.score("lower-probability"), name="score")
     means = kept_means(scores, wrong.double().numpy(force=True))
     # Python rounds halves to even: 80 % and 90 % of five items are both four.
-    kept = {percent: max(1, round(percent * len(means) / 100)) for percent in KEPT}
+    kept = {percent: max(1, round(percent * len(means) / 100)) for percent in (80, 90)}
     return {f"{name}_at_{percent}": float(means[count - 1]) for percent, count in kept.items()}
 
 
@@ -180,23 +177,23 @@ def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
     """
     found: defaultdict[str, list[float]] = defaultdict(list)
     rng = np.random.default_rng(0)
-    for _ in range(SPLITS):
+    for _ in range(20):
         half = rng.permutation(len(voted)) < len(voted) // 2
         rest = voted[~half]
-        for coverage in COVERAGES:
+        for coverage in (90, 95):
             inflation = voted[half].inflation(counts[half], coverage=coverage / 100)
             covered = inflation.covers(counts[~half], rest.lower, rest.upper, rest.probs)
             found[f"set_coverage_{coverage}"].append(float(covered.double().mean()))
             found[f"set_width_{coverage}"].append(_width(rest.conformalize(inflation)))
-        plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
-        found[f"set_width_{COVERAGES[0]}_plain"].append(_width(rest.conformalize(plain)))
+        plain = voted[half].inflation(counts[half], coverage=0.9, scale="none")
+        found["set_width_90_plain"].append(_width(rest.conformalize(plain)))
         order = np.concatenate([np.flatnonzero(half), np.flatnonzero(~half)])
         sets = GuaranteedSets.split(counts, order, half.sum())
         contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
         if (voted.upper > voted.lower).any():
             contenders["stretched"] = sets.wide_hull(voted)
         for kind, metric, value in sets.scores(contenders, scaled=["scaled"]):
-            found[f"set_{metric}_{COVERAGES[0]}_{kind}"].append(value)
+            found[f"set_{metric}_90_{kind}"].append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 

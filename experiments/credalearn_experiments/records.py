@@ -98,11 +98,11 @@ def read_record(path: Path) -> Record:
 
 def write_record(path: Path, record: Record) -> None:
     """Write the record whole or not at all, with six significant digits and a curve in one line."""
-    content = asdict(record)
-    content["metrics"] = {name: _rounded(value) for name, value in record.metrics.items()}
-    curves = record.curves.items()
-    content["curves"] = {name: [_rounded(value) for value in curve] for name, curve in curves}
-    content["seconds"] = _rounded(record.seconds)
+    content = asdict(record) | {
+        "metrics": {name: _rounded(value) for name, value in record.metrics.items()},
+        "curves": {name: [*map(_rounded, curve)] for name, curve in record.curves.items()},
+        "seconds": _rounded(record.seconds),
+    }
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     # JSON's strings contain no line breaks, so this finds lists of numbers only.
     text = re.sub(r"\[\n([^\[\]{}\"]*)\]", lambda found: f"[{' '.join(found[1].split())}]", text)

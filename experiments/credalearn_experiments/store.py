@@ -235,13 +235,13 @@ class EpochLog:
     def __init__(self, path: Path, together: int = 1) -> None:
         self.path, self.together = path, together
         self.started, self.before = time.monotonic(), seconds_spent(path)
-        if path.exists() and not path.read_bytes().endswith(b"\n"):
-            self._append("")
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Append a line; a model's share of the time is that of its number."""
         seconds = round(self.before + (time.monotonic() - self.started) / self.together, 3)
-        self._append(json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds}))
+        line = json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds})
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}")  # the last line may be half of one
         if self.shown is not None:
             self.shown.epoch(number, of=of, loss=loss, items=items * self.together)
 
@@ -249,7 +249,3 @@ class EpochLog:
         """The log has these epochs already."""
         if self.shown is not None:
             self.shown.resumed(done, of=of, source=source)
-
-    def _append(self, line: str) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")

@@ -13,7 +13,6 @@ from credalearn_experiments.results.seeds import (
     BySeed,
     check_one_kind,
     own_runs,
-    records_in,
     runs_of,
     seeds,
 )
@@ -124,7 +123,7 @@ def differences_page(
         # In a collapsed setting, POCC on collapsed labels is compared.
         runs = own_runs(records, setting)
         theirs = own_runs(others, setting) if others else own_runs(records, than)
-        check_one_kind(records_in({1: runs, 2: theirs}), "two settings that are compared")
+        check_one_kind({1: runs, 2: theirs}, "two settings that are compared")
         pairs = {name: (found, theirs[name]) for name, found in runs.items() if name in theirs}
         notes = list(dict.fromkeys([*notes, *run_notes(theirs)]))
     else:

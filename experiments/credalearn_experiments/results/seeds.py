@@ -48,7 +48,7 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
         originals = own_runs(records, known.task).get("pocc", {})
         originals = {seed: record for seed, record in originals.items() if seed in shared}
         runs |= {"pocc": originals} if originals else {}
-    check_one_kind(records_in(runs), f"setting {setting!r}")
+    check_one_kind(runs, f"setting {setting!r}")
     return _in_order(runs, setting)
 
 
@@ -79,10 +79,10 @@ def _in_order(runs: dict[str, dict[int, Record]], setting: str) -> dict[str, dic
     return {method: runs[method] for method in order if method in runs}
 
 
-def check_one_kind(records: Iterable[Record], where: str) -> None:
+def check_one_kind(held: Nested, where: str) -> None:
     """Refuse runs that differ in length, size, start, data, or in the text of an own method."""
     kinds: dict[tuple[str, str], dict[str, str]] = {}
-    for record in records:
+    for record in records_in(held):
         for what in (*KIND, "method_plugin"):
             owner = record.method if what == "method_plugin" else ""
             kind = str(record.config.get(what))

@@ -16,7 +16,6 @@ from credalearn_experiments.results.seeds import (
     check_one_kind,
     has,
     mean_of_every,
-    records_in,
     runs_of,
     seeds,
 )
@@ -74,7 +73,7 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[str, 
             f"there is no record of the family {family!r}. To fix: use another --family, or make "
             f"some with `credalearn-experiments run '{family}-*'`."
         )
-    check_one_kind(records_in(cells), f"the family {family!r}")
+    check_one_kind(cells, f"the family {family!r}")
     return cells
 
 
