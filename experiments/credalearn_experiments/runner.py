@@ -37,7 +37,6 @@ from credalearn_experiments.labels import training_labels
 from credalearn_experiments.plugins import check_method, check_predictions, load_plugin
 from credalearn_experiments.records import Record
 from credalearn_experiments.runs import Run
-from credalearn_experiments.settings import Setting
 from credalearn_experiments.store import MODEL, PREDICTIONS, EpochLog, Store, seconds_spent
 
 # Training items of models side by side from which on torch.compile pays: it makes an H200 a sixth
@@ -132,11 +131,11 @@ class Runner:
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device."""
         seed = run.seed if run.setting.depends_on_seed else 0
-        return self._known_labels(run.setting, run.limit, seed)
+        return self._known_labels(Run(run.setting, "", seed, run.limit))
 
-    def _make_labels(self, setting: Setting, limit: int | None, seed: int) -> CredalSet:
-        task = self._task(setting, limit)
-        labels = training_labels(setting, task, self.data, self.device, seed=seed)
+    def _make_labels(self, run: Run) -> CredalSet:
+        task = self._task(run)
+        labels = training_labels(run.setting, task, self.data, self.device, seed=run.seed)
         return labels.to(dtype=torch.float32).to(self.device)
 
     def _training(self, run: Run, *, together: int) -> Training:
@@ -170,7 +169,7 @@ class Runner:
 
     def _lesson(self, run: Run) -> tuple[Tensor, CredalSet, tuple[Network, ...]]:
         """Inputs, their labels, and the teachers of augmented and mixed inputs."""
-        inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run)
+        inputs, labels = self._task(run).train_inputs, self.labels(run)
         if run.left_out is not None:
             folds = self._folds(run, run.seed - run.left_out)
             rows = torch.from_numpy(folds != run.left_out).nonzero()[:, 0].to(self.device)
@@ -191,7 +190,7 @@ class Runner:
 
     def _model(self, run: Run, members: tuple[Network, ...]) -> Model:
         """Trained networks with what the method learns from them afterwards."""
-        inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run).to("cpu")
+        inputs, labels = self._task(run).train_inputs, self.labels(run).to("cpu")
         method = METHODS[run.method]
         model = Model.from_members(method, members, inputs, labels, random_state=run.seed)
         if not run.teachers:
@@ -211,7 +210,7 @@ class Runner:
 
     def _network(self, run: Run) -> Network:
         """The untrained network of a run; its first weights depend on the seed alone."""
-        method, task = METHODS[run.method], self._task(run.setting, run.limit)
+        method, task = METHODS[run.method], self._task(run)
         weights = self.context.weights
         if run.setting.pretrained and weights is None:
             raise CredalError(
@@ -244,7 +243,7 @@ class Runner:
     ) -> None:
         """Predict, evaluate and keep; ``before`` is the record of the last time."""
         began = time.monotonic()
-        task = self._task(run.setting, run.limit)
+        task = self._task(run)
         model = self._model(run, members)
 
         def predict(inputs: Tensor) -> CredalPredictions:
@@ -269,8 +268,8 @@ class Runner:
         shown = (f"{name} {100 * found.metrics[name]:.2f} %" for name in ("accuracy", "auarc"))
         print(f"{run.name}: {', '.join(shown)}", file=sys.stderr)
 
-    def _task(self, setting: Setting, limit: int | None) -> Task:
-        task = self._known_task(setting.task, limit)
+    def _task(self, run: Run) -> Task:
+        setting, task = run.setting, self._known_task(run.setting.task, run.limit)
         height_width = tuple(task.train_inputs.shape[2:])  # empty for features
         if height_width not in ((), (setting.image_size, setting.image_size)):
             raise CredalError(
