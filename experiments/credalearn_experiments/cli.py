@@ -112,7 +112,7 @@ def run(
     from credalearn_experiments.settings.catalog import settings_named
     from credalearn_experiments.store import Store
 
-    numbers = None if seeds is None else parse_seeds(seeds)
+    numbers = () if seeds is None else parse_seeds(seeds)
     chosen = [
         setting.narrowed(epochs=epochs, seeds=numbers, methods=tuple(method or ()))
         for setting in settings_named(names)

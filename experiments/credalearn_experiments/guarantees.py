@@ -1,9 +1,7 @@
 """Guarantees on real items: what is promised, broken and kept; and sets where the system acts.
 
-The crowd data sets, split at random, by group where there are groups: the default learner is
-selected and trained on one part and gives out-of-fold predictions, one part calibrates, one tests.
-
-Shapes: N items, K classes.
+On random splits of the crowd data sets, by group where there are groups. Shapes: N items, K
+classes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -50,11 +50,11 @@ class Run:
     def teachers(self) -> "tuple[Run, ...]":
         """The runs whose networks teach its own: a deep ensemble's, or one without each fold."""
         kind = METHODS[self.method].teachers
-        folds = range(ENSEMBLE_SIZE if kind else 0)
-        taught = (replace(self, method="softmax", seed=self.seed + fold) for fold in folds)
-        if kind != "cross-fitted":
-            return tuple(taught)
-        return tuple(replace(run, left_out=fold) for fold, run in enumerate(taught))
+        runs = (
+            replace(self, method="softmax", seed=self.seed + fold, left_out=fold)
+            for fold in range(ENSEMBLE_SIZE if kind else 0)
+        )
+        return tuple(x if kind == "cross-fitted" else replace(x, left_out=None) for x in runs)
 
     @property
     def foreign_limit(self) -> int | None:

@@ -139,7 +139,7 @@ def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
 def _task(name: str, limit: int | None, train: Pair, test: Pair, voted: Pair | None) -> Task:
     """A task of inputs with votes, inputs with true classes, and held-out inputs with votes."""
     inputs, counts = (part[:limit] for part in train)
-    held_out = (None, None) if voted is None else (voted[0][:limit], voted[1][:limit])
+    voted_inputs, voted_counts = (part[:limit] for part in voted) if voted else (None, None)
     return Task(
         name=name,
         classes=CIFAR10_CLASSES,
@@ -148,8 +148,8 @@ def _task(name: str, limit: int | None, train: Pair, test: Pair, voted: Pair | N
         train_counts=counts,
         test_inputs=test[0][:limit],
         test_y=test[1][:limit],
-        voted_inputs=held_out[0],
-        voted_counts=held_out[1],
+        voted_inputs=voted_inputs,
+        voted_counts=voted_counts,
     )
 
 

@@ -1,7 +1,6 @@
 """Foreign images: photographs, digits and clothes that no training set contains.
 
-All are resized to the size of the training images, by Pillow's bilinear filter, without keeping
-proportions. Only images are read, no labels. Shapes: N images.
+All are resized by Pillow's bilinear filter, without keeping proportions. Shapes: N images.
 """
 
 import gzip

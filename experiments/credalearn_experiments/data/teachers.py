@@ -1,10 +1,7 @@
 """The paper's teachers: public networks for CIFAR whose outputs or features others learn from.
 
 Names and structure are those of github.com/chenyaofo/pytorch-cifar-models, so that its files load
-unchanged. Each maps normalized images (N, 3, 32, 32) to logits (N, K) for ``num_classes`` K.
-
-Other weights under their names are read only if ``CREDALEARN_UNVERIFIED=1``. Shapes: N items, K
-classes.
+unchanged. Each maps normalized images (N, 3, 32, 32) to logits (N, K) for K classes.
 """
 
 from collections.abc import Callable
@@ -144,10 +141,7 @@ def teacher_features(images: Tensor, folders: DataFolders) -> Tensor:
 
 
 class CifarBackbone(nn.Module):
-    """Features (N, 64) of a ResNet-20, to be trained; takes pixels of 0 to 255.
-
-    It starts from the weights published for CIFAR-10 if there are data folders, else from scratch.
-    """
+    """Features (N, 64) of a ResNet-20 of pixels 0 to 255; from scratch if there are no folders."""
 
     def __init__(self, folders: DataFolders | None) -> None:
         super().__init__()

@@ -205,10 +205,7 @@ def rule_page(records: Sequence[Record], rule: str, method: str) -> list[Table |
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """P-values adjusted by Holm (1979): the chance of any false rejection is at most the level.
-
-    The i-th smallest of m is multiplied by m − i + 1; none is below a smaller one, or above 1.
-    """
+    """P-values adjusted by Holm (1979): the chance of any false rejection is at most the level."""
     adjusted, least = {}, 0.0
     for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
         least = max(least, min(1.0, (len(p_values) - place) * p))

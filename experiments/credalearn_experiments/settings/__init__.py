@@ -87,14 +87,12 @@ class Setting:
         self,
         *,
         epochs: int | None = None,
-        seeds: tuple[int, ...] | None = None,
-        methods: tuple[str, ...] | None = None,
+        seeds: tuple[int, ...] = (),
+        methods: tuple[str, ...] = (),
     ) -> "Setting":
         """A copy with other epochs, seeds or methods; a warm-up is not longer than the training."""
-        recipe = self.recipe
-        if epochs is not None:
-            warmup = min(recipe.warmup_epochs, epochs)
-            recipe = replace(recipe, epochs=epochs, warmup_epochs=warmup)
-        return replace(
-            self, recipe=recipe, seeds=seeds or self.seeds, methods=methods or self.methods
-        )
+        recipe, epochs = self.recipe, epochs or self.recipe.epochs
+        warmup = min(recipe.warmup_epochs, epochs)
+        recipe = replace(recipe, epochs=epochs, warmup_epochs=warmup)
+        seeds, methods = seeds or self.seeds, methods or self.methods
+        return replace(self, recipe=recipe, seeds=seeds, methods=methods)

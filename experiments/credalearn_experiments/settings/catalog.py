@@ -1,11 +1,7 @@
 """Every setting by name, the paper's and ours, and shell-style patterns of names.
 
-Ours are for the question which label rule to use for how many votes. A family has a setting for
-each number of votes per item and each rule, named ``FAMILY-K-RULE``: ``cifar10h-votes`` on images,
-for a GPU; ``cifar10h-features-votes`` on features, for any machine; ``cifar10n-votes`` on the three
-votes per image of CIFAR-10N; ``lidc-votes`` on radiologists, who disagree far more than people who
-look at CIFAR-10. ``cifar10h-voted`` and ``cifar10h-features`` use all votes, the paper's relaxation
-and every method.
+Ours are for the question which label rule to use for how many votes: a family has a setting for
+each number of votes per item and each rule, named ``FAMILY-K-RULE``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,6 +67,7 @@ def in_words(number: int | None) -> str:
     return "all" if number is None else str(number)
 
 
+# All votes, the paper's relaxation and every method; the families change these.
 _VOTED = replace(
     SETTINGS["cifar10h"],
     name="cifar10h-voted",
@@ -92,11 +89,12 @@ _FEATURES = replace(
     recipe=replace(_VOTED.recipe, epochs=30, learning_rate=0.03),
     seeds=TEN_SEEDS,
 )
-# The recipe was the default of CredalClassifier when these were run.
+# Radiologists disagree far more than people who look at CIFAR-10. The recipe was the default of
+# CredalClassifier when these were run.
 _LIDC = replace(_FEATURES, task="lidc", recipe=Recipe(epochs=50))
 _FAMILIES = (
-    Family("cifar10h-votes", _VOTED, _ON_IMAGES),
-    Family("cifar10h-features-votes", _FEATURES, _ON_FEATURES),
+    Family("cifar10h-votes", _VOTED, _ON_IMAGES),  # for a GPU
+    Family("cifar10h-features-votes", _FEATURES, _ON_FEATURES),  # for any machine
     Family("cifar10n-votes", replace(_VOTED, task="cifar10n"), _ON_IMAGES, numbers=(3,)),
     Family("lidc-votes", _LIDC, _ON_FEATURES, numbers=(1, 2, 3, None), all_votes=3.65),
 )

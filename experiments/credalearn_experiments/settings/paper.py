@@ -2,10 +2,8 @@
 
 Wang and Chau, *Epistemic Learning from Imprecise Annotation*: three data sets with annotators, and
 the same with collapsed labels; CIFAR-10 and CIFAR-100 with labels of three teachers at two
-temperatures, and with four strengths of smoothing. ``cifar10h-warm``, ``cifar10h-cutmix``,
-``cifar10n`` and ``cifar10n-network`` are ours.
-
-Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper states neither.
+temperatures, and with four strengths of smoothing. Momentum 0.9 and the augmentation (random crop
+and flip) are ours: the paper states neither.
 """
 
 from dataclasses import replace
