@@ -1,7 +1,4 @@
-"""The command ``credalearn-experiments``: list and run experiments.
-
-The commands that read results are in :mod:`credalearn_experiments.cli_results`.
-"""
+"""The command ``credalearn-experiments``: list and run experiments, and what reads results."""
 
 import sys
 from pathlib import Path

@@ -137,10 +137,7 @@ _FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; it counts as
 def evaluate_voted(
     test: CredalPredictions, y: Tensor, voted: CredalPredictions, counts: Tensor
 ) -> dict[str, float]:
-    """Errors among the most certain items, and agreement of predictions with held-out votes.
-
-    For every method, the most certain items are those with the highest lower probability.
-    """
+    """Errors among the most certain items, and agreement of predictions with held-out votes."""
     shares = counts.double() / counts.sum(1, keepdim=True)
     wrong = (test.classes != y).double()
     other = 1 - shares.gather(1, voted.classes[:, None])[:, 0]
@@ -170,11 +167,7 @@ def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[
 
 
 def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
-    """Coverage reached and mean class-wise width of sets widened on half of the items.
-
-    Means over 20 random halves, the same for all methods. ``plain`` widens all items alike; so do
-    the contenders of :class:`.GuaranteedSets`, which choose one number each on a third of the half.
-    """
+    """Coverage and mean width of widened sets: means over 20 random halves, the same for all."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -1,7 +1,4 @@
-"""The data sets of the experiments, read from folders that the user names.
-
-Nothing is downloaded: an error about a missing file says how to get it.
-"""
+"""The data sets of the experiments, read from folders that the user names."""
 
 from credalearn._checks import check_choice
 from credalearn.errors import CredalError

@@ -1,7 +1,4 @@
-"""Folders with data files, which the user names; nothing is downloaded.
-
-Files are compared with the digests of the official ones, and errors name the file.
-"""
+"""Folders with data files, which the user names; nothing is downloaded."""
 
 import hashlib
 import os

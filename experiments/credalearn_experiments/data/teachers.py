@@ -5,9 +5,8 @@ unchanged. Each maps normalized images (N, 3, 32, 32) to logits (N, K) for K cla
 """
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +16,7 @@ from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.nets.backbones import load_weights, read_weights
+from credalearn.nets.outside import imported
 from credalearn.nets.residual import conv, he_init
 from credalearn_experiments.data.folders import DataFolders, refuse
 
@@ -79,7 +79,8 @@ def mobilenet_v2(num_classes: int) -> nn.Module:
         *((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2)),
         *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
     )
-    network = _torchvision().MobileNetV2(num_classes, 0.5, [*map(list, groups)])
+    models = imported("torchvision", "mobilenetv2").models
+    network = models.MobileNetV2(num_classes, 0.5, [*map(list, groups)])
     network.features[0][0].stride = (1, 1)
     found: nn.Module = network
     return found
@@ -87,21 +88,12 @@ def mobilenet_v2(num_classes: int) -> nn.Module:
 
 def shufflenet_v2(num_classes: int) -> nn.Module:
     """ShuffleNetV2 (Ma et al., 2018): half the channels, without the first two halvings."""
-    network = _torchvision().ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], num_classes)
+    models = imported("torchvision", "shufflenetv2").models
+    network = models.ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], num_classes)
     network.conv1[0].stride = (1, 1)
     network.maxpool = nn.Identity()
     found: nn.Module = network
     return found
-
-
-def _torchvision() -> Any:
-    try:
-        return import_module("torchvision.models")
-    except (ImportError, RuntimeError) as error:  # RuntimeError: built for another torch
-        raise CredalError(
-            f"this teacher needs torchvision, which cannot be imported ({error}). To fix: install "
-            "the build for this torch."
-        ) from error
 
 
 TEACHERS: dict[str, Callable[[int], nn.Module]] = {

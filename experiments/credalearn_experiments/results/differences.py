@@ -106,10 +106,7 @@ class Difference:
 def differences_page(
     records: Iterable[Record], setting: str, than: str, others: Iterable[Record] | None = None
 ) -> list[Table | str]:
-    """Every method of a setting minus one of them, or minus itself elsewhere.
-
-    Elsewhere is another setting, or the same among ``others``, of another folder.
-    """
+    """Every method of a setting minus one, or minus itself in another setting or folder."""
     records = list(records)
     runs = runs_of(records, setting)
     notes = run_notes(runs)

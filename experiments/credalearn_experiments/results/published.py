@@ -85,10 +85,7 @@ class Comparison:
 
 
 def compare(records: Iterable[Record]) -> list[Comparison]:
-    """Every published figure that the records answer, in the paper's order.
-
-    Figures that compare methods need runs of all of them, and are over the seeds that all have.
-    """
+    """Every published figure that the records answer, in the paper's order."""
     records = list(records)
     held = {record.setting for record in records}
     runs = {name: runs_of(records, name) for name in PAPER if name in held}
