@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from theory_truth import Case, Found
 
-from credalearn_experiments.results.style import GRAY, color_of, line_of, save_figure
+from credalearn_experiments.results.style import COLORS, GRAY, line_of, save_figure
 
 _APART = 0.24  # between the rules at one number of votes, in places of the axis
 _RING: dict[str, Any] = {
@@ -66,7 +66,7 @@ def _draw_share(axes: Axes, cases: Sequence[Case]) -> None:
     """The profile as a band and the true risk as a line, against the share of broken labels."""
     share = np.array([100 * case.amount for case in cases])
     found = [case.fresh for case in cases]
-    axes.fill_between(share, *_ends(found), color=color_of(3), alpha=0.35, linewidth=0)
+    axes.fill_between(share, *_ends(found), color=COLORS[3], alpha=0.35, linewidth=0)
     axes.plot(share, [each.true for each in found], **line_of(3))
     _ring(axes, share, found)
     axes.set(xlabel="labels broken (%)", xlim=(-4, 104))

@@ -21,14 +21,14 @@ from scipy.io import savemat
 
 from credalearn import CredalError
 from credalearn_experiments.data import DataFolders
-from credalearn_experiments.data.teachers import TEACHERS
+from credalearn_experiments.data.teachers import TEACHERS, WEIGHTS, Dataset
 
 CIFAR10_FILES = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
 DCIC_CLASSES = {
     "MiceBone": ["g", "nr", "ug"],
     "Treeversity#1": ["bark", "bud", "flower", "fruit", "leaf", "whole_plant"],
 }
-CIFAR_CLASSES = {"cifar10": 10, "cifar100": 100}
+CIFAR_CLASSES: dict[Dataset, int] = {"cifar10": 10, "cifar100": 100}
 
 
 def write_tiny_data(folder: Path, *, items: int = 40) -> None:
@@ -137,7 +137,7 @@ def write_teachers(folder: Path) -> None:
 def teachers() -> dict[str, bytes]:
     """Every teacher with random weights, under the published names of its tensors and its file."""
     found = {}
-    for random_state, (build, _, model, digests) in enumerate(TEACHERS.values()):
+    for random_state, (name, build) in enumerate(TEACHERS.items()):
         for dataset, num_classes in CIFAR_CLASSES.items():
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(random_state)
@@ -149,7 +149,7 @@ def teachers() -> dict[str, bytes]:
                 network(torch.randn(16, 3, 32, 32))
             partial = io.BytesIO()
             torch.save(network.state_dict(), partial)
-            found[f"{dataset}_{model}-{digests[dataset]}.pt"] = partial.getvalue()
+            found[Path(WEIGHTS[name, dataset]).name] = partial.getvalue()
     return found
 
 

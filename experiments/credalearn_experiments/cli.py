@@ -1,7 +1,4 @@
-"""The command ``credalearn-experiments``: list and run experiments.
-
-The commands that read results are in :mod:`credalearn_experiments.cli_results`.
-"""
+"""The command ``credalearn-experiments``: list and run experiments, and what reads results."""
 
 import sys
 from pathlib import Path
@@ -49,12 +46,12 @@ def list_settings(names: Names = None, store: StoreOption = DEFAULT_STORE) -> No
     """Show the settings, how many networks they train, and how many runs are done."""
     from credalearn._formats import aligned
     from credalearn_experiments.runs import plan
-    from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, settings_named
+    from credalearn_experiments.settings.catalog import ALL_SETTINGS, FAMILY_OF, settings_named
     from credalearn_experiments.store import Store
 
     groups: dict[str, list[Setting]] = {}
     for setting in settings_named(names) if names else ALL_SETTINGS.values():
-        family = None if names else family_of(setting.name)
+        family = None if names else FAMILY_OF.get(setting.name)
         groups.setdefault(f"{family}-K-RULE" if family else setting.name, []).append(setting)
     rows = [["setting", "network", "methods", "seeds", "epochs", "trainings", "runs", "done"]]
     for name, group in groups.items():
@@ -112,7 +109,7 @@ def run(
     from credalearn_experiments.settings.catalog import settings_named
     from credalearn_experiments.store import Store
 
-    numbers = None if seeds is None else parse_seeds(seeds)
+    numbers = () if seeds is None else parse_seeds(seeds)
     chosen = [
         setting.narrowed(epochs=epochs, seeds=numbers, methods=tuple(method or ()))
         for setting in settings_named(names)

@@ -122,7 +122,7 @@ def compare(names: Names = None, records: Records = RESULTS) -> None:
 
     found = _read(records)
     chosen = _chosen(names, found)
-    _print(comparison_page(found, [row for row in compare(found) if row.setting in chosen]))
+    _print(comparison_page(found, [x for x in compare(found) if x.published.setting in chosen]))
 
 
 def figures(
@@ -196,11 +196,11 @@ def guarantees(
 ) -> None:
     """Print what is promised, broken and kept on four sets of annotated items."""
     from credalearn_experiments.data import DataFolders
-    from credalearn_experiments.guarantees import measure_all, table
+    from credalearn_experiments.guarantees import NAMES, measure, table
 
     file = RESULTS / "guarantees_on_data.csv"
     if splits is not None:
-        measure_all(file, DataFolders.named(), splits, workers=workers)
+        measure(NAMES, DataFolders.named(), splits, workers=workers).write_csv(file)
     print("\n".join(table(file)))
 
 
@@ -241,12 +241,12 @@ def _scores(studies: "Studies", name: str, seeds: "Sequence[int]", workers: int)
 
 def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     """The settings that are named or fit a pattern; by default all but those of families."""
-    from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, spelled_out
+    from credalearn_experiments.settings.catalog import ALL_SETTINGS, FAMILY_OF, spelled_out
 
     held = {record.setting for record in found}
     ordered = [name for name in ALL_SETTINGS if name in held] + sorted(held - ALL_SETTINGS.keys())
     if not names:
-        return [name for name in ordered if family_of(name) is None] or ordered
+        return [name for name in ordered if name not in FAMILY_OF] or ordered
     return spelled_out(names, ordered, "setting with records")
 
 

@@ -14,19 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from credalearn import metrics
 from credalearn._ranks import as_scores, kept_means
 from credalearn._temperature import fit_temperature, temper
 from credalearn.conformal.distance import box_distance
 from credalearn.methods import METHODS
-from credalearn.metrics import (
-    accuracy,
-    accuracy_rejection,
-    auarc,
-    auroc,
-    ece,
-    normalized_auarc,
-    spearman_error,
-)
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
 from credalearn_experiments.data import Task
@@ -62,7 +54,7 @@ def measure(
     y = task.test_y.to(test.probs.device)
     strange = {name: predict(images) for name, images in foreign.items()}
     training = predict(task.train_inputs[: run.foreign_limit]) if strange else None
-    metrics = evaluate(run.method, test, y, strange, training)
+    found = evaluate(run.method, test, y, strange, training)
     tensors = {"y": task.test_y}
     parts = {"test": test, **strange}
     member = run.left_out is not None or run.seed not in run.setting.seeds  # serves others alone
@@ -70,14 +62,14 @@ def measure(
         same = torch.equal(task.voted_inputs, task.test_inputs)
         parts["voted"] = test if same else predict(task.voted_inputs)
         tensors["voted_counts"] = task.voted_counts
-        metrics |= evaluate_voted(
+        found |= evaluate_voted(
             test.to("cpu"), task.test_y, parts["voted"].to("cpu"), task.voted_counts
         )
     for place, predictions in parts.items():
         held = {f"{place}.{field}": getattr(predictions, field) for field in _FIELDS}
         tensors |= {name: tensor for name, tensor in held.items() if tensor is not None}
     curves = {"accuracy_rejection": rejection_curve(run.method, test, y)}
-    return Measurements(metrics, curves, tensors)
+    return Measurements(found, curves, tensors)
 
 
 def evaluate(
@@ -87,45 +79,37 @@ def evaluate(
     foreign: Mapping[str, CredalPredictions],
     training: CredalPredictions | None = None,
 ) -> dict[str, float]:
-    """Every metric of a run that needs no votes, as fractions.
-
-    ``auroc_SET`` is how well foreign images are separated from test images, and
-    ``auroc_training_SET`` from training images. ``auarc_top_probability``,
-    ``auroc_top_probability_SET`` and the like use other scores than the method's own.
-    """
-    probs = test.probs
-    own = test.score(METHODS[method].score)
-    metrics = {
-        "accuracy": accuracy(probs, y),
-        "ece": ece(probs, y),
+    """Every metric that needs no votes; by the method's own score, and by others in the name."""
+    probs, own = test.probs, test.score(METHODS[method].score)
+    found = {
+        "accuracy": metrics.accuracy(probs, y),
+        "ece": metrics.ece(probs, y),
         "ece_tempered": tempered_ece(probs, y),
-        "auarc": auarc(probs, y, own),
-        "normalized_auarc": normalized_auarc(probs, y, own),
-        "spearman_error": spearman_error(probs, y, own),
+        "auarc": metrics.auarc(probs, y, own),
+        "normalized_auarc": metrics.normalized_auarc(probs, y, own),
+        "spearman_error": metrics.spearman_error(probs, y, own),
     }
     is_set = bool((test.upper - test.lower).max() > 0)
     for name in _OTHER_SCORES if is_set else _OTHER_SCORES[:1]:
         scores = test.score(name)
-        metrics[metric_of("auarc", name)] = auarc(probs, y, scores)
+        found[metric_of("auarc", name)] = metrics.auarc(probs, y, scores)
         for place, predictions in foreign.items():
-            metrics[metric_of("auroc", name, place)] = auroc(scores, predictions.score(name))
+            strange = predictions.score(name)
+            found[metric_of("auroc", name, place)] = metrics.auroc(scores, strange)
     name = _FOREIGN_SCORES.get(method, METHODS[method].score)
     insides = {"auroc": test} | ({"auroc_training": training} if training is not None else {})
     for metric, inside in insides.items():
         scores = inside.score(name)
         for place, predictions in foreign.items():
-            metrics[metric_of(metric, place)] = auroc(scores, predictions.score(name))
-    return metrics
+            found[metric_of(metric, place)] = metrics.auroc(scores, predictions.score(name))
+    return found
 
 
 def tempered_ece(probs: Tensor, y: Tensor) -> float:
-    """The calibration error of each half of the items, tempered by the other half; their mean.
-
-    The temperature is fitted to items like those of the test: the best case for every method.
-    """
+    """The mean calibration error of both halves of the items, each tempered by the other half."""
     probs, y = probs.double().cpu(), y.cpu()
     right = one_hot(y, probs.shape[1])
-    return tempered_mean(probs, right, lambda found, rows: ece(found, y[rows]))
+    return tempered_mean(probs, right, lambda found, rows: metrics.ece(found, y[rows]))
 
 
 def tempered_mean(
@@ -141,47 +125,19 @@ def tempered_mean(
 
 def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[float, ...]:
     """Accuracy when 0, 1, …, 100 % (all items but one) are rejected by the own uncertainty."""
-    curve = accuracy_rejection(test.probs, y, test.score(METHODS[method].score))
+    curve = metrics.accuracy_rejection(test.probs, y, test.score(METHODS[method].score))
     shares = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64)
     kept = ((1 - shares) * len(curve)).round().long().clamp(min=1)
     return tuple(curve.cpu()[kept - 1].tolist())
 
 
-KEPT = (80, 90)  # percent of the items, the most certain ones
-COVERAGES = (90, 95)  # percent of the items whose vote shares a widened set must cover
-SPLITS = 20
 _FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; it counts as 27.6
 
 
 def evaluate_voted(
     test: CredalPredictions, y: Tensor, voted: CredalPredictions, counts: Tensor
 ) -> dict[str, float]:
-    """Errors among the most certain items, and agreement of predictions with held-out votes.
-
-    For every method, the most certain items are those with the highest lower probability.
-
-    ==========================  ================================================================
-    metric                      meaning
-    ==========================  ================================================================
-    ``error_at_80``, ``_90``    error of the most certain 80 or 90 % of the test items
-    ``human_cross_entropy``     mean cross-entropy of the vote shares to ``probs``, nats
-    ``human_error``             1 − share of the votes for the predicted class
-    ``human_error_at_80``, …    the same among the most certain 80 or 90 % of the voted items
-    ``human_coverage``          share of items whose votes are consistent with the predicted set
-    ``human_gap``               mean smallest r with the shares in [lower − r, upper + r]
-    ``set_coverage_90``, …      coverage of the vote shares by sets widened to cover 90 or 95 %
-    ``set_width_90``, …         their mean class-wise width
-    ``set_width_90_plain``      the same, all items widened alike
-    ``set_width_90_formula``    of rivals, ``probs`` ± f·√(p(1 − p)), widened alike
-    ``set_width_90_stretched``  of the predicted sets stretched around ``probs`` by f, widened alike
-    ``set_width_90_scaled``     of the predicted sets, widened by the best of three scales
-    ==========================  ================================================================
-
-    Sets are widened on half of the voted items (split conformal) and measured on the other half:
-    means over 20 random halves, the same for all methods. A third of the first half chooses f and
-    the best scale (:class:`.guaranteed_sets.GuaranteedSets`). "Consistent" is
-    :func:`credalearn.theory.consistent` at 5 %.
-    """
+    """Errors among the most certain items, and agreement of predictions with held-out votes."""
     shares = counts.double() / counts.sum(1, keepdim=True)
     wrong = (test.classes != y).double()
     other = 1 - shares.gather(1, voted.classes[:, None])[:, 0]
@@ -189,9 +145,12 @@ def evaluate_voted(
     off = box_distance(shares, voted.lower, voted.upper, torch.ones_like(shares[:, :1]))
     return {
         **errors_at("error", wrong, test),
+        # Of the vote shares to ``probs``, in nats; and the share of votes for another class.
         "human_cross_entropy": float(-(shares * log_probs).sum(1).mean()),
         "human_error": float(other.mean()),
         **errors_at("human_error", other, voted),
+        # Items whose votes are consistent with the set at 5 %, and the mean smallest r with the
+        # shares in [lower − r, upper + r].
         "human_coverage": float(consistent(counts, voted.lower, voted.upper).double().mean()),
         "human_gap": float(off.mean()),
         **set_sizes(voted, counts),
@@ -203,31 +162,31 @@ def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[
     scores = as_scores(predictions.score("lower-probability"), name="score")
     means = kept_means(scores, wrong.double().numpy(force=True))
     # Python rounds halves to even: 80 % and 90 % of five items are both four.
-    kept = {percent: max(1, round(percent * len(means) / 100)) for percent in KEPT}
+    kept = {percent: max(1, round(percent * len(means) / 100)) for percent in (80, 90)}
     return {f"{name}_at_{percent}": float(means[count - 1]) for percent, count in kept.items()}
 
 
 def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
-    """Coverage reached and mean class-wise width of widened sets, over random halvings."""
+    """Coverage and mean width of widened sets: means over 20 random halves, the same for all."""
     found: defaultdict[str, list[float]] = defaultdict(list)
-    rng = np.random.default_rng(0)  # the same halves for every run of a task
-    for _ in range(SPLITS):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
         half = rng.permutation(len(voted)) < len(voted) // 2
         rest = voted[~half]
-        for coverage in COVERAGES:
+        for coverage in (90, 95):
             inflation = voted[half].inflation(counts[half], coverage=coverage / 100)
             covered = inflation.covers(counts[~half], rest.lower, rest.upper, rest.probs)
             found[f"set_coverage_{coverage}"].append(float(covered.double().mean()))
             found[f"set_width_{coverage}"].append(_width(rest.conformalize(inflation)))
-        plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
-        found[f"set_width_{COVERAGES[0]}_plain"].append(_width(rest.conformalize(plain)))
+        plain = voted[half].inflation(counts[half], coverage=0.9, scale="none")
+        found["set_width_90_plain"].append(_width(rest.conformalize(plain)))
         order = np.concatenate([np.flatnonzero(half), np.flatnonzero(~half)])
         sets = GuaranteedSets.split(counts, order, half.sum())
         contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
         if (voted.upper > voted.lower).any():
             contenders["stretched"] = sets.wide_hull(voted)
         for kind, metric, value in sets.scores(contenders, scaled=["scaled"]):
-            found[f"set_{metric}_{COVERAGES[0]}_{kind}"].append(value)
+            found[f"set_{metric}_90_{kind}"].append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 

@@ -34,11 +34,7 @@ def execute(
     ray: str | None = None,
     minutes: float | None = None,
 ) -> None:
-    """Do the runs that are not done yet; under torchrun, each model with all its processes.
-
-    They are shared among ``workers`` processes here, or the machines of the Ray cluster at the
-    address ``ray``, which share the store. After ``minutes`` nothing is started.
-    """
+    """Do the runs that are not done yet; under torchrun, each model with all its processes."""
     until = None if minutes is None else time.time() + 60 * minutes
     keep = "pass another --store; finished runs are kept, and the same command resumes the rest"
     with writing(context.store, other=keep):

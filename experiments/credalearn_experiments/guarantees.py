@@ -1,12 +1,10 @@
 """Guarantees on real items: what is promised, broken and kept; and sets where the system acts.
 
-The crowd data sets, split at random, by group where there are groups: the default learner is
-selected and trained on one part and gives out-of-fold predictions, one part calibrates, one tests.
-
-Shapes: N items, K classes.
+On random splits of the crowd data sets, by group where there are groups. Shapes: N items, K
+classes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -33,7 +31,6 @@ NAMES = ("LIDC", "CIFAR-10H, all votes", "ConvAbuse", "ArMIS")
 # of test items kept, and their error. Of sets: the coverage of all, kept and deferred test items,
 # and the mean width of a class's interval.
 _COLUMNS = ("broken", "kept", "error", "width")
-_Values = dict[str, tuple[float, ...]]  # by method, and by kind of sets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,29 +76,18 @@ def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
     ]
 
 
-def measure_all(path: Path, folders: DataFolders, number: int, *, workers: int = 1) -> None:
-    """Measure on so many splits of every set, and keep the means in a CSV file."""
-    found = [measure(name, folders, number, workers=workers) for name in NAMES]
-    pl.DataFrame([line for lines in found for line in lines]).write_csv(path)
-
-
 def measure(
-    name: str, folders: DataFolders, number: int, *, workers: int = 1
-) -> list[dict[str, Any]]:
-    """Every method, then sets with one radius and by stratum: means over splits of one set."""
-    jobs = (delayed(_measure_split)(name, folders, each) for each in range(1, number + 1))
-    found: list[tuple[float, _Values]] = Parallel(n_jobs=workers)(jobs)
-    lines = []
-    for what in found[0][1]:
-        promise = _SET_COVERAGE if "sets" in what else found[0][0]
-        known = np.ma.masked_invalid([each[what] for _, each in found])  # some split defers none
-        means = [float(f"{mean:.4g}") for mean in known.mean(0).filled(np.nan)]
-        line = {"data": name, "what": what, "promise": promise, "splits": number}
-        lines.append(line | dict(zip(_COLUMNS, means, strict=True)))
-    return lines
+    names: Iterable[str], folders: DataFolders, number: int, *, workers: int = 1
+) -> pl.DataFrame:
+    """Every method, then sets with one radius and by stratum: means over so many splits."""
+    jobs = (delayed(_split_rows)(x, folders, each) for x in names for each in range(1, number + 1))
+    rows = [row for split in Parallel(n_jobs=workers)(jobs) for row in split]
+    splits = pl.DataFrame(rows).fill_nan(None)  # some split defers none
+    cells = splits.group_by("data", "what", "promise", maintain_order=True)
+    return cells.agg(pl.len().alias("splits"), pl.col(_COLUMNS).mean().round_sig_figs(4))
 
 
-def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _Values]:
+def _split_rows(name: str, folders: DataFolders, seed: int) -> list[dict[str, Any]]:
     torch.set_num_threads(1)  # this process is joblib's own
     data = CROWD_SETS[name](folders, seed)
     train, calibration, test = predict_parts(data, seed)
@@ -111,7 +97,7 @@ def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _
     score = better_score(scores, known[0]["wrong"])
     reference = cl.ScoredItems(**train.items(score, by_group=True))
     tested = test.items(score, by_group=False)
-    found: _Values = {}
+    found = []
     for method, how in _METHODS.items():
         rule = cl.certify(
             **calibration.items(score, by_group=how == "betting"),
@@ -121,11 +107,15 @@ def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _
         )
         kept = rule.keeps(tested["score"])
         error = float(tested["wrong"][kept].mean()) if kept.any() else 0.0
-        found[method] = (float(error > data.max_error), float(kept.mean()), error, 0.0)
-    return data.max_error, found | _sets((train, calibration, test), rule, score)
+        values = (float(error > data.max_error), float(kept.mean()), error, 0.0)
+        found.append((method, data.max_error, *values))
+    found += _sets((train, calibration, test), rule, score)
+    return [
+        dict(zip(("what", "promise", *_COLUMNS), x, strict=True)) | {"data": name} for x in found
+    ]
 
 
-def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> _Values:
+def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> Iterator[Any]:
     """Coverage of all, kept and deferred test items, and mean width: by version 0.1, and now."""
     scores = [part.score(score) for part in parts]
     edges = () if rule.expected_threshold is None else (rule.expected_threshold,)
@@ -134,10 +124,9 @@ def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> _V
     bounded = (train.votes, train.sets.lower, train.sets.upper, train.sets.probs)
     scale = narrowest_scale(*bounded, coverage=_SET_COVERAGE, strata=strata[0])
     kept = rule.keeps(scores[2])
-    found, plain = {}, (None, None, None)
     contenders: dict[str, tuple[Scale, Sequence[Any]]]
     contenders = {
-        "sets, one radius": ("relative-variance", plain),
+        "sets, one radius": ("relative-variance", (None, None, None)),
         "sets by stratum": (scale, strata),
     }
     for name, (how, (_, old, new)) in contenders.items():
@@ -146,8 +135,7 @@ def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> _V
         wide = test.sets.conformalize(fit, strata=new)
         shares = (float(covered[rows].mean()) if rows.any() else np.nan for rows in (kept, ~kept))
         width = float((wide.upper - wide.lower).mean())
-        found[name] = (float(covered.mean()), *shares, width)
-    return found
+        yield name, _SET_COVERAGE, float(covered.mean()), *shares, width
 
 
 def table(path: Path) -> Iterator[str]:

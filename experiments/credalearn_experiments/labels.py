@@ -3,8 +3,6 @@
 Shapes: N items, K classes.
 """
 
-from typing import Literal
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,7 +12,7 @@ from credalearn.errors import CredalError
 from credalearn.labels import collapse, from_teacher, from_votes, relax, smooth
 from credalearn.sets import CredalSet
 from credalearn_experiments.data import DataFolders, Task
-from credalearn_experiments.data.teachers import teacher_logits
+from credalearn_experiments.data.teachers import Dataset, teacher_logits
 from credalearn_experiments.settings import Annotators, Setting, Smoothing, Votes
 
 
@@ -39,8 +37,7 @@ def training_labels(
     elif isinstance(source, Smoothing):
         labels = smooth(given, source.epsilon, task.num_classes)
     else:
-        dataset: Literal["cifar10", "cifar100"]
-        dataset = "cifar100" if task.name == "cifar100" else "cifar10"
+        dataset: Dataset = "cifar100" if task.name == "cifar100" else "cifar10"
         logits = teacher_logits(
             source.name, task.train_inputs, data, dataset=dataset, device=device
         )
@@ -49,10 +46,7 @@ def training_labels(
 
 
 def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:
-    """So many of each item's votes, drawn without replacement, shape (N, K), int64.
-
-    Each item's votes get one random order by the seed: fewer votes are a subset of more.
-    """
+    """So many of each item's votes, drawn without replacement; fewer are a subset of more."""
     if number is None:
         return counts
     totals = counts.sum(1)

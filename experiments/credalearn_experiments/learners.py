@@ -5,6 +5,7 @@ Shapes: N items, K classes.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,43 +43,36 @@ METRICS = (
 
 # From a set and a seed to predictions of its calibration and test items: probabilities (N, K) of
 # the truth and of votes, and an uncertainty.
-Learner = Callable[[CrowdSet, int], tuple[Tensor, Tensor, Tensor]]
+Predicted = tuple[Tensor, Tensor, Tensor]
+Learner = Callable[[CrowdSet, int], Predicted]
 
 
-def _classifier(method: str, *, skill: bool = False) -> Learner:
+def _classifier(data: CrowdSet, seed: int, *, method: str, skill: bool = False) -> Predicted:
     """A classifier on votes; with ``skill``, on Dawid and Skene's posteriors in their place."""
-
-    def learn(data: CrowdSet, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        makes = data.words if data.words and method != "auto" else data.features
-        X, new = makes(data.train, data.others)
-        labels, counts = data.labels, data.counts[data.train]
-        right = truth_of(labels, None, np.arange(counts.shape[1]))
-        if skill:
-            labels = from_posterior(_by_skill(data)[data.train], counts.sum(1))
-        clf = CredalClassifier(method, random_state=seed, device="cpu")
-        clf.fit(X, labels, groups=data.train_groups, truth=right)
-        found = clf.predict_credal(new)
-        said = clf.predict_credal(new, meaning="votes").probs
-        return found.probs, said, found.score("top-probability")
-
-    return learn
+    makes = data.words if data.words and method != "auto" else data.features
+    X, new = makes(data.train, data.others)
+    labels, counts = data.labels, data.counts[data.train]
+    right = truth_of(labels, None, np.arange(counts.shape[1]))
+    if skill:
+        labels = from_posterior(_by_skill(data)[data.train], counts.sum(1))
+    clf = CredalClassifier(method, random_state=seed, device="cpu")
+    clf.fit(X, labels, groups=data.train_groups, truth=right)
+    found = clf.predict_credal(new)
+    said = clf.predict_credal(new, meaning="votes").probs
+    return found.probs, said, found.score("top-probability")
 
 
-def _logistic(labels: Callable[[CrowdSet], np.ndarray]) -> Learner:
+def _logistic(data: CrowdSet, seed: int, *, labels: Callable[[CrowdSet], np.ndarray]) -> Predicted:
     """Logistic regression of scikit-learn on soft labels, C by cross-validation, tempered."""
-
-    def learn(data: CrowdSet, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        (X, new), soft, votes = data.inputs, labels(data)[data.train], data.labels
-        right = truth_of(votes, None, np.arange(soft.shape[1]))
-        folds = make_folds(right, data.train_groups, random_state=seed)
-        found = {C: _out_of_fold(X, soft, folds, C) for C in _STRENGTHS}
-        best = max(found, key=lambda C: float((right * log_probs(found[C])).sum()))
-        probs = torch.from_numpy(_probs(_fit(X, soft, best), new, soft.shape[1]))
-        targets = (right, votes.reference)
-        truth, said = (temper(probs, fit_temperature(found[best], each)) for each in targets)
-        return truth, said, 1 - truth.amax(1)
-
-    return learn
+    (X, new), soft, votes = data.inputs, labels(data)[data.train], data.labels
+    right = truth_of(votes, None, np.arange(soft.shape[1]))
+    folds = make_folds(right, data.train_groups, random_state=seed)
+    found = {C: _out_of_fold(X, soft, folds, C) for C in _STRENGTHS}
+    best = max(found, key=lambda C: float((right * log_probs(found[C])).sum()))
+    probs = torch.from_numpy(_probs(_fit(X, soft, best), new, soft.shape[1]))
+    targets = (right, votes.reference)
+    truth, said = (temper(probs, fit_temperature(found[best], each)) for each in targets)
+    return truth, said, 1 - truth.amax(1)
 
 
 def _fit(X: Any, soft: np.ndarray, C: float) -> Any:
@@ -113,17 +107,17 @@ def _by_skill(data: CrowdSet) -> np.ndarray:
 
 
 LEARNERS: dict[str, Learner] = {
-    _DEFAULT: _classifier("auto"),
-    _DEFAULT + _SKILL: _classifier("auto", skill=True),
-    "logistic regression, majority": _logistic(
-        lambda data: np.eye(data.counts.shape[1])[data.counts.argmax(1)]
+    _DEFAULT: partial(_classifier, method="auto"),
+    _DEFAULT + _SKILL: partial(_classifier, method="auto", skill=True),
+    "logistic regression, majority": partial(
+        _logistic, labels=lambda data: np.eye(data.counts.shape[1])[data.counts.argmax(1)]
     ),
-    _RIVAL + _SKILL: _logistic(_by_skill),
-    "logistic regression, soft labels": _logistic(
-        lambda data: data.counts / np.maximum(data.counts.sum(1, keepdims=True), 1)
+    _RIVAL + _SKILL: partial(_logistic, labels=_by_skill),
+    "logistic regression, soft labels": partial(
+        _logistic, labels=lambda data: data.counts / data.counts.sum(1, keepdims=True).clip(1)
     ),
-    "pocc (default of 0.1)": _classifier("pocc"),
-    "softmax": _classifier("softmax"),
+    "pocc (default of 0.1)": partial(_classifier, method="pocc"),
+    "softmax": partial(_classifier, method="softmax"),
 }
 
 

@@ -1,11 +1,7 @@
-"""Methods, tasks and settings of a user's own, from a Python file that is read before any command.
-
-``credalearn-experiments --plugin FILE`` reads it, and so do the processes that do the runs;
-docs/how-to/extending.md shows one.
-"""
+"""Methods, tasks and settings of a user's own, from Python files: docs/how-to/extending.md."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +16,7 @@ from credalearn.methods import BASES, METHODS, Method, Model
 from credalearn.predictions import CredalPredictions
 from credalearn.scores import SCORES
 from credalearn.train import Training
-from credalearn_experiments.data import TASKS, DataFolders, Task
+from credalearn_experiments.data import TASKS, Loader
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
@@ -31,11 +27,7 @@ _ITEMS = 2  # that a method is tried on
 
 
 def register_method(name: str, method: Method, *, built_on: str | None = None) -> None:
-    """Make a method known under this name.
-
-    ``built_on`` is the method whose trained networks it uses instead of training its own, as a
-    method with several members must.
-    """
+    """Make a method known; ``built_on`` is another whose trained networks it uses, if any."""
     _check_name(METHODS, "method", name)
     check_choice(method.score, SCORES, name=f"the score of method {name!r}")
     if built_on is None and method.num_members > 1:
@@ -56,7 +48,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
     METHODS[name] = method
 
 
-def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) -> None:
+def register_task(name: str, load: Loader) -> None:
     """Make a task known; ``load`` returns it, given the data folders and the limit."""
     _check_name(TASKS, "task", name)
     TASKS[name] = load

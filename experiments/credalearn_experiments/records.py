@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from credalearn._files import whole_file, writing
 from credalearn.errors import CredalError
@@ -61,39 +61,27 @@ class Record:
         return f"{self.setting} {self.method} seed {self.seed}"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What a folder contains: records in order, and one line for each file that is damaged."""
 
-    records: tuple[Record, ...]
-    damaged: tuple[str, ...]
+    records: list[Record]
+    damaged: list[str]
 
 
 def read_records(folder: str | Path) -> Found:
-    """Every record below the folder: of a store, of committed results, or of both.
-
-    A file that is not a record, or is in the place of another run's record, is damaged.
-    """
+    """Every record below the folder: of a store, of committed results, or of both."""
     folder = Path(folder)
     if not folder.is_dir():
         raise CredalError(f"records are read from a folder; there is none at {folder}.")
-    records, damaged = [], []
+    found = Found([], [])
     for path in sorted(folder.resolve().rglob("*.json")):
-        if path.name == "config.json" or path.name.startswith("."):
-            continue
-        try:
-            record = read_record(path)
-            place = result_path(Path(), record.setting, record.method, record.seed)
-            if path.name == "metrics.json":
-                place = Path(record.setting, record.method, f"seed-{record.seed}", path.name)
-            if path.parts[-len(place.parts) :] != place.parts:  # a copy would count one run as two
-                raise CredalError(f"this record of {record.name} belongs at {place.as_posix()}.")
-        except (CredalError, OSError) as error:
-            damaged.append(f"{path}: {error}")
-        else:
-            records.append(record)
-    records.sort(key=lambda record: (record.setting, record.method, record.seed))
-    return Found(tuple(records), tuple(damaged))
+        if path.name != "config.json":
+            try:
+                found.records.append(read_record(path))
+            except (CredalError, OSError) as error:
+                found.damaged.append(f"{path}: {error}")
+    found.records.sort(key=lambda record: (record.setting, record.method, record.seed))
+    return found
 
 
 def read_record(path: Path) -> Record:
@@ -110,11 +98,11 @@ def read_record(path: Path) -> Record:
 
 def write_record(path: Path, record: Record) -> None:
     """Write the record whole or not at all, with six significant digits and a curve in one line."""
-    content = asdict(record)
-    content["metrics"] = {name: _rounded(value) for name, value in record.metrics.items()}
-    curves = record.curves.items()
-    content["curves"] = {name: [_rounded(value) for value in curve] for name, curve in curves}
-    content["seconds"] = _rounded(record.seconds)
+    content = asdict(record) | {
+        "metrics": {name: _rounded(value) for name, value in record.metrics.items()},
+        "curves": {name: [*map(_rounded, curve)] for name, curve in record.curves.items()},
+        "seconds": _rounded(record.seconds),
+    }
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     # JSON's strings contain no line breaks, so this finds lists of numbers only.
     text = re.sub(r"\[\n([^\[\]{}\"]*)\]", lambda found: f"[{' '.join(found[1].split())}]", text)
@@ -127,14 +115,14 @@ def metric_of(*parts: str) -> str:
     return "_".join(parts).replace("-", "_")
 
 
-def result_path(folder: Path, setting: str, method: str, seed: int) -> Path:
-    """Where the record of a run is among committed results."""
-    return folder / setting / f"{method}-seed-{seed}.json"
+def result_path(folder: Path, record: Record) -> Path:
+    """Where a record is among committed results."""
+    return folder / record.setting / f"{record.method}-seed-{record.seed}.json"
 
 
 def copy_records(records: Iterable[Record], folder: Path) -> None:
     """Write records as committed results; none if one would replace a record of another kind."""
-    paths = {result_path(folder, each.setting, each.method, each.seed): each for each in records}
+    paths = {result_path(folder, each): each for each in records}
     for path, record in paths.items():
         there = read_record(path).config if path.exists() else record.config
         for what in KIND:

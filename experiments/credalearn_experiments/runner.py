@@ -37,7 +37,6 @@ from credalearn_experiments.labels import training_labels
 from credalearn_experiments.plugins import check_method, check_predictions, load_plugin
 from credalearn_experiments.records import Record
 from credalearn_experiments.runs import Run
-from credalearn_experiments.settings import Setting
 from credalearn_experiments.store import MODEL, PREDICTIONS, EpochLog, Store, seconds_spent
 
 # Training items of models side by side from which on torch.compile pays: it makes an H200 a sixth
@@ -74,11 +73,7 @@ class Runner:
         self._known_foreign = cache(self._read_foreign)
 
     def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> None:
-        """Train, measure and keep runs that train their own networks and have one ``group_key``.
-
-        A run whose loss or predictions are not finite, or not what a method must return, is marked
-        as failed. After the deadline, a time of ``time.monotonic()``, no epoch is started.
-        """
+        """Train side by side, measure and keep runs of one ``group_key``; mark those that fail."""
         # Everything that can be refused comes first: a run with missing data is not started.
         trainings = {run: self._training(run, together=len(runs)) for run in runs}
         self._foreign_sets(runs[0])
@@ -89,12 +84,16 @@ class Runner:
             except CredalError as error:
                 self._fail(run, error)
                 del trainings[run]
-        runs = list(trainings)
-        if not runs:
+        if not trainings:
             return
-        tell(runs)
-        ends = self._train(trainings, deadline)
-        for run, end in zip(runs, ends, strict=True):
+        first, *others = trainings
+        tell([first, *others])
+        with Progress(f"{first.name} and {len(others)} more" if others else first.name) as shown:
+            logs = [EpochLog(self.store.log(run), len(trainings)) for run in trainings]
+            logs[0].shown = shown
+            pairs = zip(trainings.values(), logs, strict=True)
+            ends = train([replace(each, listener=log) for each, log in pairs], deadline=deadline)
+        for run, end in zip(trainings, ends, strict=True):
             if isinstance(end, TrainingError):
                 self._fail(run, end)
             elif len(end) == run.setting.recipe.epochs:
@@ -116,10 +115,7 @@ class Runner:
         self._keep(run, members, 0.0)
 
     def measure_again(self, runs: Sequence[Run]) -> int:
-        """Measure those of the runs that are finished, and nobody else's; their number.
-
-        Results on foreign images that are gone now are kept.
-        """
+        """Measure finished runs; their number. Results on foreign images that are gone stay."""
         count = 0
         for run in runs:
             if self.store.state(run) == "done" and (lock := self.store.claim(run)):
@@ -135,30 +131,12 @@ class Runner:
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device."""
         seed = run.seed if run.setting.depends_on_seed else 0
-        return self._known_labels(run.setting, run.limit, seed)
+        return self._known_labels(Run(run.setting, "", seed, run.limit))
 
-    def _make_labels(self, setting: Setting, limit: int | None, seed: int) -> CredalSet:
-        task = self._task(setting, limit)
-        labels = training_labels(setting, task, self.data, self.device, seed=seed)
+    def _make_labels(self, run: Run) -> CredalSet:
+        task = self._task(run)
+        labels = training_labels(run.setting, task, self.data, self.device, seed=run.seed)
         return labels.to(dtype=torch.float32).to(self.device)
-
-    def _train(
-        self, trainings: dict[Run, Training], deadline: float | None
-    ) -> list[list[float] | TrainingError]:
-        """The losses of each run's epochs, fewer if the time is up; or why it failed."""
-        runs = list(trainings)
-        # On a GPU all at once; elsewhere one after the other, since sharing gains nothing.
-        together = trainings[runs[0]].execution != "eager"
-        ends: list[list[float] | TrainingError] = []
-        for group in [runs] if together else [[run] for run in runs]:
-            others = f" and {len(group) - 1} more" if len(group) > 1 else ""
-            with Progress(f"{group[0].name}{others}") as progress:
-                logs = [EpochLog(self.store.log(run), len(group)) for run in group]
-                logs[0].shown = progress
-                pairs = zip(group, logs, strict=True)
-                logged = [replace(trainings[run], listener=log) for run, log in pairs]
-                ends += train(logged, deadline=deadline)
-        return ends
 
     def _training(self, run: Run, *, together: int) -> Training:
         """What one run trains, one of ``together`` at a time."""
@@ -191,7 +169,7 @@ class Runner:
 
     def _lesson(self, run: Run) -> tuple[Tensor, CredalSet, tuple[Network, ...]]:
         """Inputs, their labels, and the teachers of augmented and mixed inputs."""
-        inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run)
+        inputs, labels = self._task(run).train_inputs, self.labels(run)
         if run.left_out is not None:
             folds = self._folds(run, run.seed - run.left_out)
             rows = torch.from_numpy(folds != run.left_out).nonzero()[:, 0].to(self.device)
@@ -212,7 +190,7 @@ class Runner:
 
     def _model(self, run: Run, members: tuple[Network, ...]) -> Model:
         """Trained networks with what the method learns from them afterwards."""
-        inputs, labels = self._task(run.setting, run.limit).train_inputs, self.labels(run).to("cpu")
+        inputs, labels = self._task(run).train_inputs, self.labels(run).to("cpu")
         method = METHODS[run.method]
         model = Model.from_members(method, members, inputs, labels, random_state=run.seed)
         if not run.teachers:
@@ -232,7 +210,7 @@ class Runner:
 
     def _network(self, run: Run) -> Network:
         """The untrained network of a run; its first weights depend on the seed alone."""
-        method, task = METHODS[run.method], self._task(run.setting, run.limit)
+        method, task = METHODS[run.method], self._task(run)
         weights = self.context.weights
         if run.setting.pretrained and weights is None:
             raise CredalError(
@@ -265,7 +243,7 @@ class Runner:
     ) -> None:
         """Predict, evaluate and keep; ``before`` is the record of the last time."""
         began = time.monotonic()
-        task = self._task(run.setting, run.limit)
+        task = self._task(run)
         model = self._model(run, members)
 
         def predict(inputs: Tensor) -> CredalPredictions:
@@ -290,8 +268,8 @@ class Runner:
         shown = (f"{name} {100 * found.metrics[name]:.2f} %" for name in ("accuracy", "auarc"))
         print(f"{run.name}: {', '.join(shown)}", file=sys.stderr)
 
-    def _task(self, setting: Setting, limit: int | None) -> Task:
-        task = self._known_task(setting.task, limit)
+    def _task(self, run: Run) -> Task:
+        setting, task = run.setting, self._known_task(run.setting.task, run.limit)
         height_width = tuple(task.train_inputs.shape[2:])  # empty for features
         if height_width not in ((), (setting.image_size, setting.image_size)):
             raise CredalError(

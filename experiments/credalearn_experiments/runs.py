@@ -17,18 +17,14 @@ from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One method with one seed in one setting.
-
-    ``limit`` is the maximum number of training and of test items; ``weights`` describes the file
-    that a pretrained network starts from; ``left_out`` is the fold that a teacher does not see.
-    """
+    """One method with one seed in one setting."""
 
     setting: Setting
     method: str
     seed: int
-    limit: int | None = None
-    weights: str | None = None
-    left_out: int | None = None
+    limit: int | None = None  # maximum number of training and of test items
+    weights: str | None = None  # describes the file that a pretrained network starts from
+    left_out: int | None = None  # the fold that a teacher does not see
 
     @property
     def label(self) -> str:
@@ -54,11 +50,11 @@ class Run:
     def teachers(self) -> "tuple[Run, ...]":
         """The runs whose networks teach its own: a deep ensemble's, or one without each fold."""
         kind = METHODS[self.method].teachers
-        folds = range(ENSEMBLE_SIZE if kind else 0)
-        taught = (replace(self, method="softmax", seed=self.seed + fold) for fold in folds)
-        if kind != "cross-fitted":
-            return tuple(taught)
-        return tuple(replace(run, left_out=fold) for fold, run in enumerate(taught))
+        runs = (
+            replace(self, method="softmax", seed=self.seed + fold, left_out=fold)
+            for fold in range(ENSEMBLE_SIZE if kind else 0)
+        )
+        return tuple(x if kind == "cross-fitted" else replace(x, left_out=None) for x in runs)
 
     @property
     def foreign_limit(self) -> int | None:
@@ -66,14 +62,11 @@ class Run:
         return None if self.limit is None else max(2, self.limit // 8)
 
     @property
-    def group_key(self) -> tuple[object, ...]:
+    def group_key(self) -> object:
         """What models trained side by side must share: all but labels, method and seed."""
-        setting = self.setting
-        return (
-            *(setting.task, setting.backbone, setting.pretrained, setting.recipe),
-            *(setting.image_size, setting.augment, setting.mix, setting.foreign),
-            *(self.limit, self.weights),
-        )
+        alike: dict[str, Any] = {"name": "", "labels": None, "collapsed": False}
+        setting = replace(self.setting, **alike, methods=(), seeds=())
+        return setting, self.limit, self.weights
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -99,15 +92,12 @@ class Run:
 
 
 def member_seeds(method: str, seed: int, seeds: Sequence[int]) -> tuple[int, ...]:
-    """Seeds of the trained networks that a run uses, given all seeds of its setting.
-
-    A deep ensemble of five uses the softmax networks of seeds s … s + 4, an ensemble of POCC the
-    setting's own networks from s on, cyclically. With five seeds or fewer this would make all
-    ensembles equal; there, and for a seed outside the setting, it uses s … s + 4.
-    """
+    """Seeds of the trained networks that a run uses, given all seeds of its setting."""
     base, size = BASES.get(method), METHODS[method].num_members
     if base is None or size == 1:
         return (seed,)
+    # An ensemble of POCC uses the setting's own networks from its seed on, cyclically; with as few
+    # seeds as members, all ensembles would be equal.
     if base == "softmax" or len(seeds) <= size or seed not in seeds:
         return tuple(range(seed, seed + size))
     place = list(seeds).index(seed)
@@ -119,10 +109,8 @@ def plan(
 ) -> list[Run]:
     """Every run of the settings, each once, after the runs that it is built on."""
     runs: dict[Run, None] = {}
-    described = None if weights is None else weights.name  # building the network reports errors
-    if weights == Path("none"):
-        described = "random"
-    elif weights is not None and weights.is_file():  # runs from two files stay apart
+    described = None if weights is None else "random"
+    if weights is not None and weights != Path("none"):  # runs from two files stay apart
         described = f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
     for setting in settings:
         start = described if setting.pretrained else None

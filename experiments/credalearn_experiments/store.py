@@ -33,11 +33,9 @@ from credalearn_experiments.runs import Run
 
 State = Literal["done", "started", "new", "failed"]
 PREDICTIONS, MODEL = "predictions.safetensors", "model.safetensors"
+RESUME, LOG = "resume.safetensors", "log.jsonl"
 # All files of a run but its lock; config.json first, so that a killed removal leaves a new run.
-_FILES = (
-    *("config.json", "metrics.json", "failure.txt", "resume.safetensors", "log.jsonl"),
-    *(PREDICTIONS, MODEL),
-)
+_FILES = ("config.json", "metrics.json", "failure.txt", RESUME, LOG, PREDICTIONS, MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +50,11 @@ class Store:
 
     def checkpoint(self, run: Run) -> Path:
         """File of an unfinished training's state."""
-        return self.path(run) / "resume.safetensors"
+        return self.path(run) / RESUME
 
     def log(self, run: Run) -> Path:
         """File with one line per epoch."""
-        return self.path(run) / "log.jsonl"
+        return self.path(run) / LOG
 
     def state(self, run: Run) -> State:
         """How far a run is; a ``CredalError`` if its folder has another configuration of it."""
@@ -103,7 +101,7 @@ class Store:
 
     def restart(self, run: Run) -> None:
         """Remove the state and the log of an unfinished training."""
-        self._remove(run, "resume.safetensors", "log.jsonl")
+        self._remove(run, RESUME, LOG)
 
     def _remove(self, run: Run, *names: str) -> None:
         for name in names:
@@ -142,7 +140,7 @@ class Store:
             seconds=seconds,
         )
         write_record(folder / "metrics.json", record)
-        self._remove(run, "resume.safetensors")
+        self._remove(run, RESUME)
 
     def record(self, run: Run) -> Record:
         """The record of a finished run."""
@@ -161,10 +159,7 @@ class Store:
 def read_predictions(
     folder: str | Path, setting: str, method: str, seed: int, *, part: str = "test"
 ) -> CredalPredictions:
-    """Predictions of a finished run, for a part: ``"test"``, ``"voted"`` or a foreign set.
-
-    The file has the true classes of the test items as ``y``, too, and votes as ``voted_counts``.
-    """
+    """Predictions of a finished run, for a part: ``"test"``, ``"voted"`` or a foreign set."""
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     again = "run it again with `credalearn-experiments run`"
     tensors, _ = read_tensors(path, fix=again)
@@ -181,11 +176,8 @@ def read_predictions(
 @cache
 def versions() -> dict[str, str]:
     """Versions that a run is made with, and the commit of the source where it is known."""
-    found = {
-        "credalearn": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
+    python = platform.python_version()
+    found = {"credalearn": __version__, "torch": torch.__version__, "python": python}
     try:
         done = subprocess.run(  # fails where this file is installed, and not in a checkout
             ["git", "rev-parse", "HEAD", f"HEAD:./{Path(__file__).name}"],
@@ -243,13 +235,13 @@ class EpochLog:
     def __init__(self, path: Path, together: int = 1) -> None:
         self.path, self.together = path, together
         self.started, self.before = time.monotonic(), seconds_spent(path)
-        if path.exists() and not path.read_bytes().endswith(b"\n"):
-            self._append("")
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Append a line; a model's share of the time is that of its number."""
         seconds = round(self.before + (time.monotonic() - self.started) / self.together, 3)
-        self._append(json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds}))
+        line = json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds})
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}")  # the last line may be half of one
         if self.shown is not None:
             self.shown.epoch(number, of=of, loss=loss, items=items * self.together)
 
@@ -257,7 +249,3 @@ class EpochLog:
         """The log has these epochs already."""
         if self.shown is not None:
             self.shown.resumed(done, of=of, source=source)
-
-    def _append(self, line: str) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")

@@ -15,7 +15,7 @@ Command = Callable[..., Any]
 
 def write(folder: Path, records: list[Record]) -> Path:
     for record in records:
-        write_record(result_path(folder, record.setting, record.method, record.seed), record)
+        write_record(result_path(folder, record), record)
     return folder
 
 

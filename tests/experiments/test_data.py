@@ -1,5 +1,6 @@
 """Tasks, data folders and foreign images, from small files of the official layouts."""
 
+import gzip
 import os
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,8 @@ def test_folders_come_from_the_variable(tmp_path: Path, monkeypatch: pytest.Monk
     write(second / "one", b"")
     monkeypatch.setenv("CREDALEARN_DATA", f"{first}{os.pathsep}{second}")
     folders = DataFolders.named()
-    assert folders.look("both") == first / "both"
-    assert folders.look("none", "one") == second / "one"
+    assert folders.find("both", what="it", get="make it") == first / "both"
+    assert folders.find("none", "one", what="it", get="make it") == second / "one"
     monkeypatch.setenv("CREDALEARN_DATA", str(tmp_path / "absent"))
     with pytest.raises(CredalError, match=r"a data folder must exist; .*absent' does not"):
         DataFolders.named()
@@ -122,7 +123,8 @@ def test_foreign_images_are_the_right_way_up(tmp_path: Path) -> None:
     gray = image[0, :28, :28]
     (tmp_path / "svhn").mkdir()
     savemat(tmp_path / "svhn/test_32x32.mat", {"X": image.transpose(1, 2, 0)[..., None]})
-    write(tmp_path / "fashion-mnist/t10k-images-idx3-ubyte", idx(gray[None]))
+    clothes = gzip.compress(idx(gray[None]))
+    write(tmp_path / "fashion-mnist/t10k-images-idx3-ubyte.gz", clothes)
     write_image(tmp_path / "places365/any/a.png", image)
     (tmp_path / "ood").mkdir()
     sheet = image.transpose(1, 2, 0).reshape(1, 1024, 3)
@@ -131,8 +133,8 @@ def test_foreign_images_are_the_right_way_up(tmp_path: Path) -> None:
     for name in ("svhn", "places365", "tiny-imagenet"):
         found = FOREIGN[name](folders, 32, None)
         assert torch.equal(found[0], torch.from_numpy(image)), name
-    clothes = FOREIGN["fashion-mnist"](folders, 28, None)
-    assert torch.equal(clothes[0], torch.from_numpy(gray).expand(3, 28, 28))
+    found = FOREIGN["fashion-mnist"](folders, 28, None)
+    assert torch.equal(found[0], torch.from_numpy(gray).expand(3, 28, 28))
 
 
 def test_large_folders_are_thinned_in_the_order_of_their_paths(
@@ -152,7 +154,7 @@ def test_large_folders_are_thinned_in_the_order_of_their_paths(
     [
         ("svhn", "svhn/test_32x32.mat", b"no mat file"),
         ("fashion-mnist", "fashion-mnist/t10k-images-idx3-ubyte.gz", b"no gzip"),
-        ("fashion-mnist", "fashion-mnist/t10k-images-idx3-ubyte", b"x" * 40),
+        ("fashion-mnist", "fashion-mnist/t10k-images-idx3-ubyte.gz", gzip.compress(b"x" * 40)),
         ("imagenet", "imagenet/val/a.png", b"no image"),
         ("tiny-imagenet", "ood/tiny_imagenet_32px_2500.png", b"no image"),
     ],

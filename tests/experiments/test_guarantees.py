@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from credalearn_experiments.data import DataFolders
@@ -33,16 +32,16 @@ def write_texts(folder: Path, name: str) -> DataFolders:
 
 @pytest.mark.parametrize("name", ["ConvAbuse", "ArMIS"])
 def test_reports_what_is_kept_and_covered(tmp_path: Path, name: str) -> None:
-    lines = measure(name, write_texts(tmp_path, name), 2)
-    assert [each["what"] for each in lines] == [
+    found = measure([name], write_texts(tmp_path, name), 2)
+    assert found["what"].to_list() == [
         *("SGR", "learn then test", "betting"),
         *("sets, one radius", "sets by stratum"),
     ]
-    assert all(0 <= each["kept"] <= 1 for each in lines[:3])
-    pl.DataFrame(lines).write_csv(tmp_path / "lines.csv")
+    assert found["kept"][:3].is_between(0, 1).all()
+    found.write_csv(tmp_path / "lines.csv")
     shown = list(table(tmp_path / "lines.csv"))
     assert sum(line.startswith(f"| {name} |") for line in shown) == 5
-    assert shown[2].startswith(f"| {name} | {100 * lines[0]['promise']:g} % | SGR | 2 |")
+    assert shown[2].startswith(f"| {name} | {100 * found['promise'][0]:g} % | SGR | 2 |")
 
 
 def test_groups_stay_in_one_part() -> None:

@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
 def test_a_record_is_written_with_six_digits_and_read_back(tmp_path: Path) -> None:
     record = fake_records(methods=["pocc"], seeds=[1])[0]
-    path = result_path(tmp_path, "cifar10h", "pocc", 1)
+    path = result_path(tmp_path, record)
     write_record(path, record)
     again = read_record(path)
     assert (again.name, again.config) == (record.name, record.config)
@@ -57,7 +57,7 @@ def test_rejects_a_wrong_record(changes: dict[str, Any], message: str) -> None:
 def test_damaged_files_of_a_folder_are_reported_and_the_others_read(tmp_path: Path) -> None:
     good = fake_records(methods=["pocc", "edl"], seeds=[1, 2])
     for record in good[:3]:
-        write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+        write_record(result_path(tmp_path, record), record)
     store = tmp_path / "store" / "cifar10h" / "edl" / "seed-2"
     write_record(store / "metrics.json", good[3])
     (store / "config.json").write_text("not looked at")
@@ -68,14 +68,11 @@ def test_damaged_files_of_a_folder_are_reported_and_the_others_read(tmp_path: Pa
     contents += [json.dumps(whole | each).encode() for each in wrong]
     for number, content in enumerate(contents):
         (folder / f"{number}.json").write_bytes(content)
-    write_record(folder / "pocc-seed-7.json", good[0])
     found = read_records(tmp_path)
     names = [f"cifar10h {method} seed {seed}" for method in ("edl", "pocc") for seed in (1, 2)]
     assert [record.name for record in found.records] == names
-    *damaged, moved = found.damaged
-    assert len(damaged) == len(contents)
-    assert all("this is not a record, a JSON object of setting, " in line for line in damaged)
-    assert "belongs at cifar10h/pocc-seed-1.json" in moved
+    assert len(found.damaged) == len(contents)
+    assert all("this is not a record, a JSON object of setting, " in x for x in found.damaged)
     with pytest.raises(CredalError, match=r"there is none at .*nowhere"):
         read_records(tmp_path / "nowhere")
 

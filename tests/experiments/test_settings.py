@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections import Counter
 from collections.abc import Callable
 from typing import get_args
 
@@ -17,11 +16,10 @@ from credalearn_experiments.settings.catalog import (
     ALL_SETTINGS,
     BASELINE,
     FAMILIES,
-    VOTE_SETTINGS,
-    family_of,
+    FAMILY_OF,
     settings_named,
 )
-from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER_METHODS, SETTINGS
+from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER, SETTINGS
 
 OUR_EPOCHS = {
     "cifar10h-warm": 150,
@@ -32,19 +30,16 @@ OUR_EPOCHS = {
 
 
 def test_every_published_setting_is_there_once() -> None:
-    wanted = {(row.dataset, row.supervision, row.setting) for row in published()}
-    ours = Counter(setting.published for setting in SETTINGS.values())
-    assert ours.pop(None) == len(OUR_EPOCHS)
-    assert set(ours) == wanted
-    assert set(ours.values()) == {1}
+    assert PAPER.keys() == {row.setting for row in published()}
+    assert SETTINGS.keys() == PAPER.keys() | OUR_EPOCHS.keys()
     assert len(SETTINGS) == 30
 
 
-@pytest.mark.parametrize("name", [name for name, each in SETTINGS.items() if each.published])
+@pytest.mark.parametrize("name", PAPER)
 def test_a_setting_has_the_methods_that_the_paper_prints_for_it(name: str) -> None:
-    setting = SETTINGS[name]
-    rows = [row for row in published() if row.our_setting == name]
-    assert {PAPER_METHODS[method] for method in setting.methods} == {row.method for row in rows}
+    setting = PAPER[name]
+    rows = [row for row in published() if row.setting == name]
+    assert set(setting.methods) == {row.method for row in rows}
     foreign = any(row.metric.startswith("OOD") for row in rows)
     assert setting.foreign == (FOREIGN_SETS if foreign else ())
     assert setting.seeds == tuple(range(1, 11))
@@ -68,11 +63,11 @@ def test_the_recipes_are_those_of_the_paper() -> None:
             *(recipe.optimizer, recipe.learning_rate, recipe.warmup_epochs),
         )
         warm = ("resnet18", 32, False, OUR_EPOCHS.get(setting.name), "sgd", 0.1, 5)
-        assert found == (expected[setting.task] if setting.published else warm)
+        assert found == (expected[setting.task] if setting.name in PAPER else warm)
 
 
 def test_rejects_methods_and_mixing_that_could_not_run() -> None:
-    few = VOTE_SETTINGS["cifar10h-votes-3-precise"]
+    few = ALL_SETTINGS["cifar10h-votes-3-precise"]
     wrong: dict[str, Callable[[], object]] = {
         "a method of setting .*; got 'pok'": lambda: few.narrowed(methods=("pok",)),
         "'credal-bounds' would learn from d": lambda: few.narrowed(methods=("credal-bounds",)),
@@ -109,9 +104,9 @@ def test_a_family_has_a_setting_for_each_number_and_rule(name: str) -> None:
     assert set(family.rules) < set(get_args(VoteRule))
     assert len(family.settings) == len(family.numbers) * len(family.rules)
     for setting in family.settings:
-        assert VOTE_SETTINGS[setting.name] == setting
-        assert family_of(setting.name) == name
-        assert (setting.recipe, setting.published) == (family.recipe, None)
+        assert ALL_SETTINGS[setting.name] == setting
+        assert FAMILY_OF[setting.name] == name
+        assert setting.recipe == family.base.recipe
         assert setting.task in TASKS
         assert isinstance(setting.labels, Votes)
         number = "all" if setting.labels.number is None else setting.labels.number

@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +13,13 @@ from torch.testing import assert_close
 import credalearn as cl
 from credalearn_experiments.data import DataFolders, load_task
 from credalearn_experiments.data.cifar import CIFAR10_BATCHES, read_cifar10
-from credalearn_experiments.data.teachers import TEACHERS, load_teacher, teacher_logits
+from credalearn_experiments.data.teachers import (
+    TEACHERS,
+    WEIGHTS,
+    Dataset,
+    load_teacher,
+    teacher_logits,
+)
 from tiny_data import real_data
 
 CPU = torch.device("cpu")
@@ -21,8 +27,7 @@ CLASSES = {"cifar10": 10, "cifar100": 100}
 
 
 def weights_of(teacher: str) -> str:
-    _, _, model, digests = TEACHERS[teacher]
-    return f"teachers/cifar10_{model}-{digests['cifar10']}.pt"
+    return f"teachers/{Path(WEIGHTS[teacher, 'cifar10']).name}"
 
 
 # Of all 10,000 images the first is right on 9260 and the second on 9065, the published 92.60 % and
@@ -50,17 +55,16 @@ def unverified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
 
 
-def publish(folder: Path, weights: Any, *, dataset: str, name: str) -> Path:
+def publish(folder: Path, weights: Any, *, dataset: Dataset, name: str) -> Path:
     """Write a state dict under the name of the published one."""
-    _, _, model, digests = TEACHERS[name]
-    path = folder / "teachers" / f"{dataset}_{model}-{digests[dataset]}.pt"
+    path = folder / "teachers" / Path(WEIGHTS[name, dataset]).name
     path.parent.mkdir(exist_ok=True)
     torch.save(weights, path)
     return path
 
 
 def random_weights(name: str, num_classes: int, generator: torch.Generator) -> dict[str, Tensor]:
-    state = TEACHERS[name][0](num_classes).state_dict()
+    state = TEACHERS[name](num_classes).state_dict()
     return {
         key: torch.rand(x.shape, generator=generator).add(0.5) if x.ndim else torch.tensor(7)
         for key, x in state.items()
@@ -79,7 +83,7 @@ def random_weights(name: str, num_classes: int, generator: torch.Generator) -> d
 def test_teachers_are_the_published_networks(
     name: str, count: int, digest: str, logit: float
 ) -> None:
-    teacher, rng = TEACHERS[name][0](10).eval(), np.random.default_rng(0)
+    teacher, rng = TEACHERS[name](10).eval(), np.random.default_rng(0)
     assert sum(weight.numel() for weight in teacher.parameters()) == count
     shapes = sorted((key, tuple(x.shape)) for key, x in teacher.state_dict().items())
     assert hashlib.sha256(repr(shapes).encode()).hexdigest()[:16] == digest
@@ -95,7 +99,7 @@ def test_teachers_are_the_published_networks(
 @pytest.mark.parametrize("dataset", ["cifar10", "cifar100"])
 @pytest.mark.parametrize("name", TEACHERS)
 def test_weights_under_the_published_names_load(
-    name: str, dataset: Literal["cifar10", "cifar100"], tmp_path: Path, generator: torch.Generator
+    name: str, dataset: Dataset, tmp_path: Path, generator: torch.Generator
 ) -> None:
     weights = random_weights(name, CLASSES[dataset], generator)
     publish(tmp_path, weights, dataset=dataset, name=name)

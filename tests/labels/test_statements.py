@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.methods import pocc_loss
-from credalearn_experiments.data.folders import DataFolders
+from tiny_data import real_data
 
 CLASSES = ["cat", "dog", "fox", "ship"]
 NAN = float("nan")
@@ -97,9 +97,8 @@ def test_rejects_bad_mean_intervals() -> None:
 
 
 def test_counts_the_contradictions_of_cifar10s() -> None:
-    path = DataFolders.named().look("cifar10s/human_soft_labels_data.json.gz")
-    if path is None:
-        pytest.skip("needs CIFAR-10S in a folder of CREDALEARN_DATA")
+    name = "cifar10s/human_soft_labels_data.json.gz"
+    path = real_data(name).find(name, what="CIFAR-10S", get="see the message")
     with gzip.open(path, "rt") as file:
         stated = [person for people in json.load(file).values() for person in people]
     names = ("Most Probable Class", "Second Most Probable Class")

@@ -1,34 +1,23 @@
-"""The data sets of the experiments, read from folders that the user names.
-
-Nothing is downloaded: an error about a missing file says how to get it.
-"""
-
-from collections.abc import Callable
+"""The data sets of the experiments, read from folders that the user names."""
 
 from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn_experiments.data.cifar import PEOPLE, cifar10, cifar100
-from credalearn_experiments.data.dcic import micebone, treeversity
+from credalearn_experiments.data.dcic import DCIC
 from credalearn_experiments.data.folders import UNVERIFIED_VARIABLE, DataFolders, MissingDataError
 from credalearn_experiments.data.foreign import FOREIGN
 from credalearn_experiments.data.lidc import lidc
-from credalearn_experiments.data.task import Task
+from credalearn_experiments.data.task import Loader, Task
 
-TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
-    "cifar10": cifar10,
-    "cifar100": cifar100,
-    "micebone": micebone,
-    "treeversity": treeversity,
-    "lidc": lidc,
-    **PEOPLE,
-}
-"""Loaders of tasks: given the folders and the maximum number of items per part."""
+TASKS: dict[str, Loader]
+TASKS = {"cifar10": cifar10, "cifar100": cifar100, **DCIC, "lidc": lidc, **PEOPLE}
 
 __all__ = [
     "FOREIGN",
     "TASKS",
     "UNVERIFIED_VARIABLE",
     "DataFolders",
+    "Loader",
     "MissingDataError",
     "Task",
     "load_task",
@@ -36,7 +25,7 @@ __all__ = [
 
 
 def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> Task:
-    """The task of this name, with at most ``limit`` items in each part, the first ones."""
+    """The task of this name."""
     check_choice(name, TASKS, name="a task")
     task: object = TASKS[name](folders, limit)
     if not isinstance(task, Task):

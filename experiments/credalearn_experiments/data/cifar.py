@@ -1,17 +1,15 @@
 """CIFAR-10 and CIFAR-100, from the authors' binary files, and the votes of people on CIFAR-10.
 
-Krizhevsky, *Learning Multiple Layers of Features from Tiny Images*, 2009. The paper says "80:20".
-We read it as 48,000 and 12,000 of the pooled 60,000 images, by one permutation for all methods and
-seeds.
-
-CIFAR-10H (Peterson et al., 2019), CIFAR-10N (Wei et al., 2022): the paper trains on all of
-CIFAR-10H, so that no image with many votes is left to compare predictions with. Our tasks hold some
-back. Shapes: N images, K = 10 classes.
+The paper says "80:20": we read it as 48,000 and 12,000 of the pooled images, by one permutation for
+all methods and seeds. It trains on all of CIFAR-10H (Peterson et al., 2019), so that no image with
+many votes is left to compare predictions with; our tasks hold some back, or use CIFAR-10N (Wei et
+al., 2022). Shapes: N images, K = 10 classes.
 """
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn_experiments.data.folders import DataFolders, naming, read_verified, refuse
-from credalearn_experiments.data.task import Task
+from credalearn_experiments.data.task import Loader, Task
 from credalearn_experiments.data.teachers import teacher_features
 
 CIFAR10_CLASSES = (
@@ -43,8 +41,8 @@ _NAMES_10N = ("clean_label", "aggre_label", "worse_label", *(f"random_label{n}" 
 _SHA256_10N = "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268"
 
 
-Pair = tuple[Tensor, Tensor]
-"""Images, or features, and votes."""
+Pair = tuple[Tensor, Tensor]  # images, or features, and classes or votes
+Part = Callable[[DataFolders], Pair]
 
 
 def cifar10(folders: DataFolders, limit: int | None = None) -> Task:
@@ -65,7 +63,7 @@ def cifar100(folders: DataFolders, limit: int | None = None) -> Task:
     return _pooled("cifar100", classes, parts, limit)
 
 
-def read_cifar10(batch: str, folders: DataFolders) -> tuple[Tensor, Tensor]:
+def read_cifar10(batch: str, folders: DataFolders) -> Pair:
     """Images (uint8, shape (N, 3, 32, 32)) and labels (int64, shape (N,)) of one batch."""
     name, get = f"cifar-10-batches-bin/{batch}.bin", _GET.format("cifar-10")
     return _read_binary(name, folders, labels=1, get=get)
@@ -77,9 +75,7 @@ def split_in_two(items: int, first: int) -> tuple[Tensor, Tensor]:
     return order[:first], order[first:]
 
 
-def _read_binary(
-    name: str, folders: DataFolders, *, labels: int, get: str
-) -> tuple[Tensor, Tensor]:
+def _read_binary(name: str, folders: DataFolders, *, labels: int, get: str) -> Pair:
     """Images and the last of so many labels that are before each image."""
     path = folders.find(name, what="a file of CIFAR", get=get)
     content = read_verified(path, get=get)
@@ -90,9 +86,7 @@ def _read_binary(
     return rows[:, labels:].reshape(-1, 3, 32, 32), rows[:, labels - 1].long()
 
 
-def _pooled(
-    name: str, classes: tuple[str, ...], parts: list[tuple[Tensor, Tensor]], limit: int | None
-) -> Task:
+def _pooled(name: str, classes: tuple[str, ...], parts: list[Pair], limit: int | None) -> Task:
     images, y = (torch.cat(each) for each in zip(*parts, strict=True))
     train, test = (rows[:limit] for rows in split_in_two(len(y), len(y) * 4 // 5))
     return Task(
@@ -105,11 +99,7 @@ def _pooled(
     )
 
 
-def _people(
-    name: str,
-    learned: Callable[[DataFolders], Pair],
-    voted: Callable[[DataFolders], Pair] | None = None,
-) -> Callable[[DataFolders, int | None], Task]:
+def _people(name: str, learned: Part, voted: Part | None = None) -> Loader:
     """Training on images with votes; test: ``data_batch_5`` with its true classes."""
 
     def load(folders: DataFolders, limit: int | None = None) -> Task:
@@ -119,37 +109,25 @@ def _people(
     return load
 
 
-def _h(part: int | None = None) -> Callable[[DataFolders], Pair]:
+def _h(folders: DataFolders, part: int | None = None) -> Pair:
     """All of CIFAR-10H, or a part of it: four fifths, or the fifth that is held back."""
-
-    def read(folders: DataFolders) -> Pair:
-        images, _, counts = read_cifar10h(folders)
-        if part is None:
-            return images, counts
-        rows = split_in_two(len(counts), len(counts) * 4 // 5)[part]
-        return images[rows], counts[rows]
-
-    return read
+    images, _, counts = read_cifar10h(folders)
+    rows = slice(None) if part is None else split_in_two(len(counts), len(counts) * 4 // 5)[part]
+    return images[rows], counts[rows]
 
 
-def _n(*batches: int) -> Callable[[DataFolders], Pair]:
+def _n(folders: DataFolders, *, batches: Sequence[int]) -> Pair:
     """Batches of CIFAR-10 with the three votes of CIFAR-10N."""
-
-    def read(folders: DataFolders) -> Pair:
-        images = [read_cifar10(f"data_batch_{number}", folders)[0] for number in batches]
-        votes = cifar10n_votes(folders).chunk(5)
-        return torch.cat(images), torch.cat([votes[number - 1] for number in batches])
-
-    return read
+    images = [read_cifar10(f"data_batch_{number}", folders)[0] for number in batches]
+    votes = cifar10n_votes(folders).chunk(5)
+    return torch.cat(images), torch.cat([votes[number - 1] for number in batches])
 
 
 def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10H for machines without a GPU: rows of 64 features instead of images.
+    """CIFAR-10H for machines without a GPU: 64 features of the published ResNet-20 per image.
 
-    The features are the inputs of the classifier of the published ResNet-20 teacher. It was trained
-    on CIFAR-10's training images, which would be dishonest as test images: all items are CIFAR-10's
-    test images. Training: 6,000 with their votes. Test: the other 4,000 with their true classes.
-    Voted: the same 4,000 with their votes.
+    That network has seen CIFAR-10's training images, so all items are test images: training on
+    6,000, the other 4,000 are for testing, with their true classes and with their votes.
     """
     images, y, counts = read_cifar10h(folders)
     train, test = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 3 // 5))
@@ -161,7 +139,7 @@ def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
 def _task(name: str, limit: int | None, train: Pair, test: Pair, voted: Pair | None) -> Task:
     """A task of inputs with votes, inputs with true classes, and held-out inputs with votes."""
     inputs, counts = (part[:limit] for part in train)
-    held_out = (None, None) if voted is None else (voted[0][:limit], voted[1][:limit])
+    voted_inputs, voted_counts = (part[:limit] for part in voted) if voted else (None, None)
     return Task(
         name=name,
         classes=CIFAR10_CLASSES,
@@ -170,34 +148,34 @@ def _task(name: str, limit: int | None, train: Pair, test: Pair, voted: Pair | N
         train_counts=counts,
         test_inputs=test[0][:limit],
         test_y=test[1][:limit],
-        voted_inputs=held_out[0],
-        voted_counts=held_out[1],
+        voted_inputs=voted_inputs,
+        voted_counts=voted_counts,
     )
 
 
-PEOPLE: dict[str, Callable[[DataFolders, int | None], Task]] = {
+_FIRST, _LAST = partial(_n, batches=[1]), partial(_n, batches=[5])
+_PARTS: dict[str, tuple[Part, ...]] = {
     # As the paper splits it: training on CIFAR-10's test images.
-    "cifar10h": _people("cifar10h", _h()),
+    "cifar10h": (_h,),
     # A fifth of the images is held back, with their votes.
-    "cifar10h-voted": _people("cifar10h-voted", _h(0), _h(1)),
-    "cifar10h-features": cifar10h_features,
+    "cifar10h-voted": (partial(_h, part=0), partial(_h, part=1)),
     # On the test images, the votes of three other people, CIFAR-10N's.
-    "cifar10h-new-votes": _people("cifar10h-new-votes", _h(), _n(5)),
+    "cifar10h-new-votes": (_h, _LAST),
     # Three votes per image, compared with CIFAR-10H's 51 by other people on another platform.
-    "cifar10n": _people("cifar10n", _n(1), _h()),
+    "cifar10n": (_FIRST, _h),
     # Three votes per image, compared with three votes on other images.
-    "cifar10n-voted": _people("cifar10n-voted", _n(1), _n(5)),
+    "cifar10n-voted": (_FIRST, _LAST),
     # Three votes on the other 40,000 training images.
-    "cifar10n-most": _people("cifar10n-most", _n(1, 2, 3, 4)),
+    "cifar10n-most": (partial(_n, batches=[1, 2, 3, 4]),),
+}
+PEOPLE = {name: _people(name, *parts) for name, parts in _PARTS.items()} | {
+    "cifar10h-features": cifar10h_features
 }
 """Loaders of tasks on CIFAR-10 with people's votes."""
 
 
 def cifar10n_votes(folders: DataFolders) -> Tensor:
-    """Votes by class of CIFAR-10N's three people, in training order, int64, shape (50000, 10).
-
-    From ``cifar10n/cifar10n.npz``. The authors' own ``.pt`` file is not read: it can run code.
-    """
+    """Votes by class of CIFAR-10N's three people, in training order, int64, shape (50000, 10)."""
     path = folders.find("cifar10n/cifar10n.npz", what="CIFAR-10N", get=_GET_10N)
     with naming(path, "the labels of CIFAR-10N", get=_GET_10N):
         # Opened here, since NumPy leaves a damaged archive open.

@@ -7,6 +7,7 @@ label is no vote.
 """
 
 import json
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import torch
@@ -14,7 +15,7 @@ import torch
 from credalearn.errors import CredalError
 from credalearn_experiments.data.folders import DataFolders, naming
 from credalearn_experiments.data.foreign import read_images
-from credalearn_experiments.data.task import Task
+from credalearn_experiments.data.task import Loader, Task
 
 SIZE = 224
 _FOLDS = tuple(f"fold{number}" for number in range(1, 6))
@@ -22,25 +23,10 @@ Votes = dict[tuple[str, str], list[int]]
 """Votes by class for each (fold, file name) that has any."""
 
 
-def micebone(folders: DataFolders, limit: int | None = None) -> Task:
-    """MiceBone: 7,240 images of collagen fibers, classes g, nr, ug."""
-    return read_dcic("micebone", "MiceBone", ("g", "nr", "ug"), folders, limit)
-
-
-def treeversity(folders: DataFolders, limit: int | None = None) -> Task:
-    """Treeversity#1: 9,489 images of plants in six classes."""
-    classes = ("bark", "bud", "flower", "fruit", "leaf", "whole_plant")
-    return read_dcic("treeversity", "Treeversity#1", classes, folders, limit)
-
-
 def read_dcic(
     task: str, folder: str, classes: tuple[str, ...], folders: DataFolders, limit: int | None
 ) -> Task:
-    """Folds 1 to 4 are for training, fold 5 for testing: our reading of the paper's 80:20.
-
-    Classes, in training and test, are the top of the votes, the lowest on ties. Images are in the
-    order of fold and file name; those without a vote are left out.
-    """
+    """Folds 1 to 4 are for training, fold 5 for testing: our reading of the paper's 80:20."""
     get = f"unpack {folder}.zip of https://zenodo.org/records/8115942 in the data folder"
     path = folders.find(f"{folder}/annotations.json", what=f"{folder}'s file of votes", get=get)
     with naming(path, "DCIC annotations", get=get):
@@ -81,3 +67,11 @@ def _count_votes(path: Path, classes: tuple[str, ...]) -> Votes:
             file = (parts[1], parts[2])
             votes.setdefault(file, [0] * len(classes))[classes.index(label)] += 1
     return votes
+
+
+_PLANTS = ("bark", "bud", "flower", "fruit", "leaf", "whole_plant")
+DCIC: dict[str, Loader] = {
+    "micebone": partial(read_dcic, "micebone", "MiceBone", ("g", "nr", "ug")),
+    "treeversity": partial(read_dcic, "treeversity", "Treeversity#1", _PLANTS),
+}
+"""Loaders of 7,240 images of collagen fibers, and of 9,489 images of plants."""

@@ -1,7 +1,4 @@
-"""Folders with data files, which the user names; nothing is downloaded.
-
-Files are compared with the digests of the official ones, and errors name the file.
-"""
+"""Folders with data files, which the user names; nothing is downloaded."""
 
 import hashlib
 import os
@@ -41,23 +38,18 @@ class DataFolders:
         names = os.environ.get(DATA_VARIABLE, "").split(os.pathsep)
         return cls(tuple(Path(name).expanduser().absolute() for name in names if name))
 
-    def look(self, *names: str) -> Path | None:
-        """The first of these relative paths that exists in a folder, or None."""
-        paths = (folder / name for folder in self.folders for name in names)
-        return next((path for path in paths if path.exists()), None)
-
     def find(self, *names: str, what: str, get: str) -> Path:
-        """As :meth:`look`, or a ``MissingDataError`` with what is missing and how to get it."""
+        """The first of these relative paths that exists in a folder, or a ``MissingDataError``."""
         if not self.folders:
             raise MissingDataError(
                 f"{what} cannot be read: no data folder is named. To fix: set the environment "
                 f"variable {DATA_VARIABLE}."
             )
-        found = self.look(*names)
-        if found is None:
-            wanted, places = " or ".join(names), ", ".join(map(str, self.folders))
-            raise MissingDataError(f"{what} is missing: no {wanted} in {places}. To fix: {get}.")
-        return found
+        for path in (folder / name for folder in self.folders for name in names):
+            if path.exists():
+                return path
+        wanted, places = " or ".join(names), ", ".join(map(str, self.folders))
+        raise MissingDataError(f"{what} is missing: no {wanted} in {places}. To fix: {get}.")
 
 
 UNVERIFIED_VARIABLE = "CREDALEARN_UNVERIFIED"

@@ -1,11 +1,11 @@
 """Foreign images: photographs, digits and clothes that no training set contains.
 
-All are resized to the size of the training images, by Pillow's bilinear filter, without keeping
-proportions. Only images are read, no labels. Shapes: N images.
+All are resized by Pillow's bilinear filter, without keeping proportions. Shapes: N images.
 """
 
 import gzip
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +24,9 @@ Loader = Callable[[DataFolders, int, int | None], Tensor]
 
 def resize(images: NDArray[np.uint8], size: int) -> Tensor:
     """RGB arrays, shape (N, H, W, 3), as uint8 of shape (N, 3, size, size)."""
-    resized = torch.empty(len(images), size, size, 3, dtype=torch.uint8)
-    for row, image in enumerate(images):
-        small = Image.fromarray(image).resize((size, size), Image.Resampling.BILINEAR)
-        resized[row] = torch.from_numpy(np.array(small))
-    return resized.permute(0, 3, 1, 2).contiguous()
+    pictures, bilinear = map(Image.fromarray, images), Image.Resampling.BILINEAR
+    resized = np.stack([np.asarray(each.resize((size, size), bilinear)) for each in pictures])
+    return torch.from_numpy(resized).permute(0, 3, 1, 2).contiguous()
 
 
 def read_images(files: Sequence[Path], size: int) -> Tensor:
@@ -63,11 +61,10 @@ def fashion_mnist(folders: DataFolders, size: int, limit: int | None = None) -> 
         "put t10k-images-idx3-ubyte.gz from https://github.com/zalandoresearch/fashion-mnist into "
         "fashion-mnist/ of the data folder"
     )
-    name = "fashion-mnist/t10k-images-idx3-ubyte"
-    path = folders.find(f"{name}.gz", name, what="Fashion-MNIST", get=get)
+    name = "fashion-mnist/t10k-images-idx3-ubyte.gz"
+    path = folders.find(name, what="Fashion-MNIST", get=get)
     with naming(path, "an idx file of images", get=get):
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        content = gzip.decompress(path.read_bytes())
         magic, count, height, width = np.frombuffer(content[:16], ">u4").tolist()
         if magic != 0x803:
             raise CredalError(f"it starts with 0x{magic:x}, not 0x803")
@@ -75,17 +72,14 @@ def fashion_mnist(folders: DataFolders, size: int, limit: int | None = None) -> 
     return resize(np.repeat(gray[:limit, :, :, None], 3, axis=3), size)
 
 
-def _photographs(*names: str, get: str) -> Loader:
+def _photographs(
+    names: Sequence[str], get: str, folders: DataFolders, size: int, limit: int | None = None
+) -> Tensor:
     """At most 10,000 images of a folder, evenly spread over the sorted files."""
-
-    def load(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-        files = application.image_files(
-            folders.find(*names, what=names[0], get=f"{get} of the data folder")
-        )
-        count = min(len(files), AT_MOST)
-        return read_images([files[n * len(files) // count] for n in range(count)][:limit], size)
-
-    return load
+    path = folders.find(*names, what=names[0], get=f"{get} of the data folder")
+    files = application.image_files(path)
+    count = min(len(files), AT_MOST)
+    return read_images([files[n * len(files) // count] for n in range(count)][:limit], size)
 
 
 def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
@@ -104,14 +98,16 @@ def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> 
 
 FOREIGN: dict[str, Loader] = {
     "svhn": svhn,
-    "places365": _photographs(
-        *("places365/val_256", "places365"),
-        get="unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/",
+    "places365": partial(
+        _photographs,
+        ("places365/val_256", "places365"),
+        "unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/",
     ),
     "fashion-mnist": fashion_mnist,
-    "imagenet": _photographs(
-        "imagenet/val",
-        get="unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/",
+    "imagenet": partial(
+        _photographs,
+        ("imagenet/val",),
+        "unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/",
     ),
     "tiny-imagenet": tiny_imagenet,
 }

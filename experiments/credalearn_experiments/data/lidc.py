@@ -9,11 +9,7 @@ from credalearn_experiments.data.task import Task
 
 
 def lidc(folders: DataFolders, limit: int | None = None) -> Task:  # noqa: ARG001
-    """The nodules, few votes and much disagreement, split by patient; the table is in the package.
-
-    Training: the nodules of three in five patients. Test: those of the others that have a majority,
-    which is the true class. Voted: all nodules of the others.
-    """
+    """The nodules of three in five patients, to train on; a majority is the true class to test."""
     nodules = load_nodules()
     patients = np.unique(nodules.patients)
     shuffled = np.random.default_rng(0).permutation(patients)

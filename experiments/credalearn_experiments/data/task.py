@@ -3,6 +3,7 @@
 Shapes: N training items, M test items, V held-out items with votes, K classes, D features.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from credalearn.errors import CredalError
 from credalearn.sets import checks
+from credalearn_experiments.data.folders import DataFolders
 
 _KINDS = "uint8 of shape (items, 3, height, width) or float32 of shape (items, features)"
 
@@ -78,3 +80,7 @@ class Task:
             some, rule=f"an item of {name} must have a vote", remedy="drop it", votes=votes
         )
         return votes.long()
+
+
+Loader = Callable[[DataFolders, int | None], Task]
+"""Loads a task from the folders, with at most so many items in each part, the first ones."""

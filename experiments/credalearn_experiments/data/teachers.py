@@ -1,17 +1,12 @@
 """The paper's teachers: public networks for CIFAR whose outputs or features others learn from.
 
 Names and structure are those of github.com/chenyaofo/pytorch-cifar-models, so that its files load
-unchanged. Each maps normalized images (N, 3, 32, 32) to logits (N, K) for ``num_classes`` K.
-
-The user downloads their weights. The end of a file's name is the start of its SHA-256; other
-weights of that name are read only if ``CREDALEARN_UNVERIFIED=1``.
-
-Shapes: N items, K classes.
+unchanged. Each maps normalized images (N, 3, 32, 32) to logits (N, K) for K classes.
 """
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +16,7 @@ from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.nets.backbones import load_weights, read_weights
+from credalearn.nets.outside import imported
 from credalearn.nets.residual import conv, he_init
 from credalearn_experiments.data.folders import DataFolders, refuse
 
@@ -83,7 +79,8 @@ def mobilenet_v2(num_classes: int) -> nn.Module:
         *((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2)),
         *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
     )
-    network = _torchvision().MobileNetV2(num_classes, 0.5, [*map(list, groups)])
+    models = imported("torchvision", "mobilenetv2").models
+    network = models.MobileNetV2(num_classes, 0.5, [*map(list, groups)])
     network.features[0][0].stride = (1, 1)
     found: nn.Module = network
     return found
@@ -91,38 +88,27 @@ def mobilenet_v2(num_classes: int) -> nn.Module:
 
 def shufflenet_v2(num_classes: int) -> nn.Module:
     """ShuffleNetV2 (Ma et al., 2018): half the channels, without the first two halvings."""
-    network = _torchvision().ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], num_classes)
+    models = imported("torchvision", "shufflenetv2").models
+    network = models.ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], num_classes)
     network.conv1[0].stride = (1, 1)
     network.maxpool = nn.Identity()
     found: nn.Module = network
     return found
 
 
-def _torchvision() -> Any:
-    try:
-        return import_module("torchvision.models")
-    except (ImportError, RuntimeError) as error:  # RuntimeError: built for another torch
-        raise CredalError(
-            f"this teacher needs torchvision, which cannot be imported ({error}). To fix: install "
-            "the build for this torch."
-        ) from error
-
-
-# By name: the network, the release of its files, its name in them, and digests by data set.
-TEACHERS: dict[str, tuple[Callable[[int], nn.Module], str, str, dict[str, str]]] = {
-    name: (build, release, model, {"cifar10": ten, "cifar100": hundred})
-    for name, build, release, model, ten, hundred in (
-        ("resnet20", ResNet20, "resnet", "resnet20", "4118986f", "23dac2f1"),
-        (
-            "shufflenetv2",
-            shufflenet_v2,
-            "shufflenetv2",
-            "shufflenetv2_x0_5",
-            "1308b4e9",
-            "1977720f",
-        ),
-        ("mobilenetv2", mobilenet_v2, "mobilenetv2", "mobilenetv2_x0_5", "ca14ced9", "9f915757"),
-    )
+TEACHERS: dict[str, Callable[[int], nn.Module]] = {
+    "resnet20": ResNet20,
+    "shufflenetv2": shufflenet_v2,
+    "mobilenetv2": mobilenet_v2,
+}
+# Release and file of the published weights; the name ends in the start of their SHA-256.
+WEIGHTS: dict[tuple[str, Dataset], str] = {
+    ("resnet20", "cifar10"): "resnet/cifar10_resnet20-4118986f.pt",
+    ("resnet20", "cifar100"): "resnet/cifar100_resnet20-23dac2f1.pt",
+    ("shufflenetv2", "cifar10"): "shufflenetv2/cifar10_shufflenetv2_x0_5-1308b4e9.pt",
+    ("shufflenetv2", "cifar100"): "shufflenetv2/cifar100_shufflenetv2_x0_5-1977720f.pt",
+    ("mobilenetv2", "cifar10"): "mobilenetv2/cifar10_mobilenetv2_x0_5-ca14ced9.pt",
+    ("mobilenetv2", "cifar100"): "mobilenetv2/cifar100_mobilenetv2_x0_5-9f915757.pt",
 }
 # Number of classes, and mean and standard deviation of each channel as shares of 255.
 _INPUTS: dict[str, tuple[int, Triple, Triple]] = {
@@ -147,10 +133,7 @@ def teacher_features(images: Tensor, folders: DataFolders) -> Tensor:
 
 
 class CifarBackbone(nn.Module):
-    """Features (N, 64) of a ResNet-20, to be trained; takes pixels of 0 to 255.
-
-    It starts from the weights published for CIFAR-10 if there are data folders, else from scratch.
-    """
+    """Features (N, 64) of a ResNet-20 of pixels 0 to 255; from scratch if there are no folders."""
 
     def __init__(self, folders: DataFolders | None) -> None:
         super().__init__()
@@ -173,14 +156,13 @@ class CifarBackbone(nn.Module):
 def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Module:
     """The teacher with its published weights, in evaluation mode, on the CPU."""
     check_choice(name, TEACHERS, name="teacher")
-    build, release, model, digests = TEACHERS[name]
-    file = f"{dataset}_{model}-{digests[dataset]}.pt"
-    get = f"download {_SOURCE}/{release}/{file} into teachers/ of the data folder"
-    path = folders.find(f"teachers/{file}", what=f"the teacher {name} for {dataset}", get=get)
-    digest = sha256_of(path)[:8]
-    if digest != digests[dataset]:
-        refuse(path, f"its SHA-256 starts with {digest}, not {digests[dataset]}", get=get)
-    network = build(_INPUTS[dataset][0])
+    file = Path(WEIGHTS[name, dataset])
+    get = f"download {_SOURCE}/{file.as_posix()} into teachers/ of the data folder"
+    path = folders.find(f"teachers/{file.name}", what=f"the teacher {name} for {dataset}", get=get)
+    digest, official = sha256_of(path)[:8], file.stem[-8:]
+    if digest != official:
+        refuse(path, f"its SHA-256 starts with {digest}, not {official}", get=get)
+    network = TEACHERS[name](_INPUTS[dataset][0])
     load_weights(network, read_weights(path), source=path)
     return network.eval()
 

@@ -9,7 +9,7 @@ from credalearn.metrics import BalancedQuality, Significance, balanced_quality, 
 from credalearn_experiments.plugins import PLUGIN_METHODS
 from credalearn_experiments.results.seeds import POCC_COLLAPSED, Nested, Runs, records_in, seeds
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.paper import SEVEN
+from credalearn_experiments.settings.paper import PAPER, SEVEN
 
 MAIN = ("accuracy", "ece", "auarc")
 # What items are deferred by. The paper's figures of robustness replace MMI, the score of POCC, and
@@ -48,10 +48,7 @@ def deferral_metric(score: str, method: str) -> str:
 def balance(
     runs: Runs, methods: Sequence[str], metrics: Sequence[str] = MAIN, score: str = OWN
 ) -> Balance | None:
-    """Compare the methods over the seeds on which all have all metrics; None if there is none.
-
-    ``score`` is what items are deferred by.
-    """
+    """Compare the methods over the seeds on which all have all metrics; None if there is none."""
     if len(methods) < 2 or any(method not in runs for method in methods):
         return None
     names = {
@@ -86,16 +83,10 @@ def compared(
     asked: Sequence[str] | None = None,
     score: str = OWN,
 ) -> Balance | None:
-    """Balanced scores of the methods asked for that have runs.
-
-    By default the paper's methods in its own settings, and elsewhere if all have runs and no plugin
-    adds a method; otherwise all methods.
-    """
-    if asked is None:
-        known = ALL_SETTINGS.get(setting)
-        published = known is not None and known.published is not None
+    """Balanced scores of the methods asked for that have runs."""
+    if asked is None:  # the paper's in its settings, and elsewhere if all of them and no others run
         all_seven = set(SEVEN) <= runs.keys() and not PLUGIN_METHODS.keys() & runs.keys()
-        asked = paper_methods(setting) if published or all_seven else tuple(runs)
+        asked = paper_methods(setting) if setting in PAPER or all_seven else tuple(runs)
     return balance(runs, [method for method in asked if method in runs], metrics, score)
 
 
@@ -113,7 +104,18 @@ def notes(runs: Runs, setting: str, compared: Balance | None = None) -> list[str
                 f"BQS-ST is left out: with fewer than {FEWEST_SEEDS} seeds no one-sided test at "
                 "5 % can be significant."
             )
-    return [*lines, *run_notes(runs), *_paper_notes(runs, setting)]
+    lines += run_notes(runs)
+    if (known := ALL_SETTINGS.get(setting)) is None:
+        return lines
+    expected = paper_methods(setting) if setting in PAPER else known.methods
+    if missing := [method for method in expected if method not in runs]:
+        lines.append(f"Not in these tables: {', '.join(missing)}.")
+    if known.collapsed:
+        lines.append(
+            "As in the paper, pocc is trained on the labels as they are (setting "
+            f"{known.task}), all others on collapsed labels; {POCC_COLLAPSED!r} is ours."
+        )
+    return lines
 
 
 def run_notes(held: Nested) -> list[str]:
@@ -149,19 +151,3 @@ def figure_title(runs: Runs, setting: str, counts: Collection[int]) -> list[str]
     low, high = min(counts), max(counts)
     count = seeds(low) if low == high else f"{low} to {high} seeds"
     return [f"{setting}, {count}", *rehearsal(runs)]
-
-
-def _paper_notes(runs: Runs, setting: str) -> list[str]:
-    """Where these runs differ from the paper's, and what they lack."""
-    known = ALL_SETTINGS.get(setting)
-    if known is None:
-        return []
-    expected = known.methods if known.published is None else paper_methods(setting)
-    missing = [method for method in expected if method not in runs]
-    lines = [f"Not in these tables: {', '.join(missing)}."] if missing else []
-    if known.collapsed:
-        lines.append(
-            "As in the paper, pocc is trained on the labels as they are (setting "
-            f"{known.task}), all others on collapsed labels; {POCC_COLLAPSED!r} is ours."
-        )
-    return lines

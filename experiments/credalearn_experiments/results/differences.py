@@ -13,7 +13,6 @@ from credalearn_experiments.results.seeds import (
     BySeed,
     check_one_kind,
     own_runs,
-    records_in,
     runs_of,
     seeds,
 )
@@ -74,11 +73,7 @@ class Difference:
 
     @property
     def margin(self) -> float | None:
-        """Half the width of the 95 % interval of Student's t; None for one seed.
-
-        It is exact for normal differences. With two standard errors instead, 18 % of equal pairs
-        would be called different at 3 seeds, where t is 4.30.
-        """
+        """Half the width of the 95 % interval of Student's t; None for one seed."""
         return None if self.standard_error is None else _factor(self.seeds) * self.standard_error
 
     @property
@@ -111,10 +106,7 @@ class Difference:
 def differences_page(
     records: Iterable[Record], setting: str, than: str, others: Iterable[Record] | None = None
 ) -> list[Table | str]:
-    """Every method of a setting minus one of them, or minus itself in another setting.
-
-    ``others`` are records of another folder, named ``than``: each method minus itself there.
-    """
+    """Every method of a setting minus one, or minus itself in another setting or folder."""
     records = list(records)
     runs = runs_of(records, setting)
     notes = run_notes(runs)
@@ -124,7 +116,7 @@ def differences_page(
         # In a collapsed setting, POCC on collapsed labels is compared.
         runs = own_runs(records, setting)
         theirs = own_runs(others, setting) if others else own_runs(records, than)
-        check_one_kind(records_in({1: runs, 2: theirs}), "two settings that are compared")
+        check_one_kind({1: runs, 2: theirs}, "two settings that are compared")
         pairs = {name: (found, theirs[name]) for name, found in runs.items() if name in theirs}
         notes = list(dict.fromkeys([*notes, *run_notes(theirs)]))
     else:

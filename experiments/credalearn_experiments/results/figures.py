@@ -76,10 +76,7 @@ def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> Non
 
 
 def balance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
-    """BQS, and BQS-ST where it is tested, by the score that items are deferred by.
-
-    The paper's figures of robustness show the entropy difference as POCC's score.
-    """
+    """BQS, and BQS-ST where it is tested, by the score that items are deferred by."""
     runs = runs_of(records, setting)
     each = {score: compared(runs, setting, score=score) for score in DEFERRAL_SCORES}
     found = {name: balance for name, balance in each.items() if balance is not None}
@@ -134,10 +131,7 @@ def _save(
     *,
     scale: float,
 ) -> None:
-    """Panels with one row per method: a marker and ± one standard deviation per score.
-
-    ``rows`` are the names of the methods, as they are printed.
-    """
+    """Panels with one row per method: a marker and ± one standard deviation per score."""
     methods = list(rows)
 
     def draw(figure: Figure) -> None:
@@ -184,12 +178,9 @@ def _frame(figure: Figure, title: Sequence[str], *, columns: int) -> None:
 def vote_figure(
     cells: Cells, family: str, path: str | Path, metrics: Sequence[str] | None = None
 ) -> None:
-    """One panel per metric: mean and standard deviation over seeds against votes per item.
-
-    Where a rule is more than five points below the best accuracy at that number of votes, it is
-    shown in the panel of the accuracy alone, and may leave it: the other lines would look alike.
-    A rule that fails at every number of votes is not drawn.
-    """
+    """One panel per metric: mean and standard deviation over seeds against votes per item."""
+    # Where a rule is more than five points below the best accuracy at that number of votes, it is
+    # in the panel of the accuracy alone, and may leave it: the other lines would look alike.
     shown = [metric for metric in metrics or PANELS if has(cells, metric)]
     failed = _failed(cells)
     drawn = {r: cell for r, cell in cells.items() if any((r, n) not in failed for n in cell)}

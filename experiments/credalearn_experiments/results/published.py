@@ -1,7 +1,6 @@
 """The paper's published figures: how far ours are from them, and which settings have runs.
 
-Wang and Chau, *Epistemic Learning from Imprecise Annotation*: ten seeds per figure. Ours are
-converted to the paper's unit: percent, except for net scores (counts) and AUROC.
+The paper's unit is percent, except for net scores (counts) and AUROC; it has ten seeds per figure.
 """
 
 import csv
@@ -24,9 +23,9 @@ from credalearn_experiments.results.balance import (
     paper_methods,
 )
 from credalearn_experiments.results.seeds import POCC_COLLAPSED, Runs, has, mean_and_std, runs_of
-from credalearn_experiments.results.table import Column, Table, Value
+from credalearn_experiments.results.table import Table, Value, plain
 from credalearn_experiments.settings import Setting
-from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS
+from credalearn_experiments.settings.paper import PAPER, SETTINGS
 
 _WITH_SPEARMAN = ("accuracy", "ece", "spearman_error")
 # Figures that are the mean of a metric: its name, and what it is multiplied by.
@@ -50,19 +49,11 @@ class PublishedValue:
     """One printed number, and where it is in the paper."""
 
     table: str  # the paper's own label
-    dataset: str
-    supervision: str  # annotators, smoothing, teacher T=1 or teacher T=2.5
-    setting: str  # the teacher, the strength of the smoothing, "collapsed" or nothing
+    setting: str  # by our names, as the method
     method: str
     metric: str  # net_ACC is wins − losses in significance tests on ACC
     mean: float
     std: float | None
-
-    @property
-    def our_setting(self) -> str | None:
-        """Our name of the setting; None if we have none."""
-        where = (self.dataset, self.supervision, self.setting)
-        return next((name for name, each in SETTINGS.items() if each.published == where), None)
 
 
 @cache
@@ -78,11 +69,9 @@ def published() -> tuple[PublishedValue, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A published figure, our names of its setting and method, and our figure in its unit."""
+    """A published figure, and ours in its unit."""
 
     published: PublishedValue
-    setting: str
-    method: str
     mean: float
     std: float | None  # None for one seed, net scores and BQS-ST
     seeds: int
@@ -96,34 +85,26 @@ class Comparison:
 
 
 def compare(records: Iterable[Record]) -> list[Comparison]:
-    """Every published figure that the records answer, in the paper's order.
-
-    A mean is over the seeds of the method. Figures that compare methods (BQS, BQS-ST, net scores)
-    are answered where all methods of the paper's table have runs, over the seeds that all have.
-    """
+    """Every published figure that the records answer, in the paper's order."""
     records = list(records)
     held = {record.setting for record in records}
-    runs = {name: runs_of(records, name) for name in SETTINGS if name in held}
+    runs = {name: runs_of(records, name) for name in PAPER if name in held}
     balances = {
         (name, metrics): balance(found, paper_methods(name), metrics)
         for name, found in runs.items()
         for metrics in (MAIN, _WITH_SPEARMAN)
     }
-    names = {theirs: ours for ours, theirs in PAPER_METHODS.items()}
     rows = []
     for row in published():
-        setting, method = row.our_setting, names.get(row.method)
-        if setting is not None and method in runs.get(setting, {}):
+        if row.method in runs.get(row.setting, {}):
             metrics = _WITH_SPEARMAN if row.metric.endswith("-Spearman") else MAIN
-            ours = _ours(runs[setting], balances[setting, metrics], method, row.metric)
-            rows += [] if ours is None else [Comparison(row, setting, method, *ours)]
-    return rows
+            rows.append(_compared(row, runs[row.setting], balances[row.setting, metrics]))
+    return [row for row in rows if row is not None]
 
 
-def _ours(
-    runs: Runs, scores: Balance | None, method: str, metric: str
-) -> tuple[float, float | None, int] | None:
-    """Mean, deviation and number of seeds in the paper's unit; None without a figure."""
+def _compared(row: PublishedValue, runs: Runs, scores: Balance | None) -> Comparison | None:
+    """Our figure in the paper's unit; None without one."""
+    method, metric = row.method, row.metric
     if metric in _PLAIN:
         name, scale = _PLAIN[metric]
         mean, std, count = mean_and_std(runs[method], name) or (None, None, 0)
@@ -137,14 +118,15 @@ def _ours(
         scale, mean = (1, net) if metric in _NET else (100, place.score)
     if mean is None:  # no seed, or too few for a test
         return None
-    return float(scale * mean), None if std is None else scale * std, count
+    return Comparison(row, float(scale * mean), None if std is None else scale * std, count)
 
 
 def comparison_page(records: Sequence[Record], rows: Iterable[Comparison]) -> list[Table | str]:
     """A table for each table and setting of the paper, and the notes on each setting."""
     by_setting: dict[str, dict[str, list[Comparison]]] = {}
     for each in rows:
-        by_setting.setdefault(each.setting, {}).setdefault(each.published.table, []).append(each)
+        theirs = each.published
+        by_setting.setdefault(theirs.setting, {}).setdefault(theirs.table, []).append(each)
     if not by_setting:
         return ["No published figure can be answered with these records."]
     parts: list[Table | str] = ["Ours, then (theirs, difference in their standard deviations)."]
@@ -159,13 +141,13 @@ def comparison_page(records: Sequence[Record], rows: Iterable[Comparison]) -> li
 
 def _table(title: str, group: Sequence[Comparison]) -> Table:
     rows: dict[str, dict[str, Value]] = {}
-    for method in dict.fromkeys(each.method for each in group):
-        own = [each for each in group if each.method == method]
+    for method in dict.fromkeys(each.published.method for each in group):
+        own = [each for each in group if each.published.method == method]
         counts = sorted({each.seeds for each in own})
         counted = "–".join(map(str, counts[:: max(len(counts) - 1, 1)]))
         rows[method] = {"seeds": counted, **{each.published.metric: _cell(each) for each in own}}
     names = dict.fromkeys(["seeds", *(each.published.metric for each in group)])
-    return Table(title, [Column(name, marked=False, percent=False) for name in names], rows)
+    return Table(title, [plain(name) for name in names], rows)
 
 
 def _cell(row: Comparison) -> str:
@@ -199,21 +181,20 @@ def read_reasons(folder: Path) -> dict[str, str]:
 def state_page(records: Sequence[Record], reasons: Mapping[str, str]) -> list[Table | str]:
     """One row for each setting of the paper, and of ours on images, run or not."""
     held = {record.setting for record in records}
-    answered = Counter(row.setting for row in compare(records))
-    printed = Counter(row.our_setting for row in published())
+    answered = Counter(row.published.setting for row in compare(records))
+    printed = Counter(row.setting for row in published())
     rows: dict[str, dict[str, Value]] = {}
     for name, setting in SETTINGS.items():
         runs = runs_of(records, name) if name in held else {}
         missing = _missing(setting, runs)
         why = next((reasons[x] for x in reasons if fnmatchcase(name, x)), "") if missing else ""
-        figures = f"{answered[name]} of {printed[name]}" if setting.published else ""
+        figures = f"{answered[name]} of {printed[name]}" if name in PAPER else ""
         texts = (_seeds(name, runs), missing, why, figures)
         rows[name] = {column: text or None for column, text in zip(_NAMES, texts, strict=True)}
-    columns = [Column(x, marked=False, percent=False, text=x != _NAMES[-1]) for x in _NAMES]
-    paper = [name for name, setting in SETTINGS.items() if setting.published]
-    done = sum(bool(rows[name][_NAMES[0]]) for name in paper)
-    total = f"{answered.total():,} of {sum(printed[name] for name in paper):,}"
-    note = f"{done} of the paper's {len(paper)} settings have runs; {total} figures are answered."
+    columns = [plain(x, text=x != _NAMES[-1]) for x in _NAMES]
+    done = sum(bool(rows[name][_NAMES[0]]) for name in PAPER)
+    total = f"{answered.total():,} of {printed.total():,}"
+    note = f"{done} of the paper's {len(PAPER)} settings have runs; {total} figures are answered."
     return [Table("The paper's settings, and ours", columns, rows, corner="setting"), note]
 
 

@@ -32,11 +32,7 @@ def row_names(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
-    """The setting's records by method, in the paper's order, then by seed.
-
-    As in the paper, ``pocc`` in a collapsed setting is POCC trained on the labels before they were
-    collapsed; POCC on collapsed labels is ``pocc, collapsed``.
-    """
+    """The setting's records by method and seed; of a collapsed one with the paper's ``pocc``."""
     records = list(records)
     runs = own_runs(records, setting)
     if not runs:
@@ -45,23 +41,19 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
             f"`credalearn-experiments run {setting}`."
         )
     known = ALL_SETTINGS.get(setting)
-    if known is not None and known.collapsed:
+    if known is not None and known.collapsed:  # the paper has POCC on the labels before that
         if "pocc" in runs:
             runs[POCC_COLLAPSED] = runs.pop("pocc")
         shared = {seed for found in runs.values() for seed in found}
         originals = own_runs(records, known.task).get("pocc", {})
         originals = {seed: record for seed, record in originals.items() if seed in shared}
         runs |= {"pocc": originals} if originals else {}
-    check_one_kind(records_in(runs), f"setting {setting!r}")
+    check_one_kind(runs, f"setting {setting!r}")
     return _in_order(runs, setting)
 
 
 def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
-    """A setting's runs by method and seed, without networks that are only members of ensembles.
-
-    Those are the runs of a method that an ensemble is built on or a student is taught by, on seeds
-    that no other method has; and teachers that do not see all items.
-    """
+    """A setting's runs by method and seed, without networks that are only members of ensembles."""
     runs: dict[str, dict[int, Record]] = {}
     for record in sorted(records, key=lambda record: record.seed):
         if record.setting == setting and "left_out" not in record.config:
@@ -71,6 +63,7 @@ def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Rec
                     f"a run must have one record; {record.name} has two that differ. To fix: read "
                     "one folder."
                 )
+    # Members are the runs of a base or a teacher on seeds that no other method has.
     bases = {BASES[method] for method in runs if method in BASES}
     bases |= {"softmax" for method in runs if method in METHODS and METHODS[method].teachers}
     others = {seed for method, found in runs.items() if method not in bases for seed in found}
@@ -86,10 +79,10 @@ def _in_order(runs: dict[str, dict[int, Record]], setting: str) -> dict[str, dic
     return {method: runs[method] for method in order if method in runs}
 
 
-def check_one_kind(records: Iterable[Record], where: str) -> None:
+def check_one_kind(held: Nested, where: str) -> None:
     """Refuse runs that differ in length, size, start, data, or in the text of an own method."""
     kinds: dict[tuple[str, str], dict[str, str]] = {}
-    for record in records:
+    for record in records_in(held):
         for what in (*KIND, "method_plugin"):
             owner = record.method if what == "method_plugin" else ""
             kind = str(record.config.get(what))

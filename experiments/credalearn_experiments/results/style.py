@@ -35,15 +35,10 @@ _SETTINGS = {
 }
 
 
-def color_of(place: int) -> str:
-    """Color of the method at this place, 0 for the first: the same in every figure."""
-    return COLORS[place % len(COLORS)]
-
-
 def line_of(place: int) -> dict[str, Any]:
     """Color, line and marker of the method at this place, as ``Axes.plot`` takes them."""
-    line, marker = _LINES[place % len(_LINES)], _MARKERS[place % len(_MARKERS)]
-    return {"color": color_of(place), "linestyle": line, "marker": marker}
+    looks = {"color": COLORS, "linestyle": _LINES, "marker": _MARKERS}
+    return {name: values[place % len(values)] for name, values in looks.items()}
 
 
 def save_figure(

@@ -34,6 +34,11 @@ class Column:
         return f"{(100 if self.percent else 1) * share:z.{self.digits}f}"
 
 
+def plain(name: str, *, digits: int = 1, text: bool = False) -> Column:
+    """Numbers or texts that are neither shares nor better or worse."""
+    return Column(name, marked=False, percent=False, digits=digits, text=text)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A value for every row and column; what a row lacks is printed as a dash."""

@@ -60,11 +60,10 @@ def setting_page(
     main = compared(runs, setting, asked=balance)
     title = f"{setting}: Accuracy, calibration and deferral"
     tables = [_balanced_table(title, runs, MAIN, main, "")]
-    if tempered := _that_measured(runs, ["ece_tempered"]):
-        title = f"{setting}: Calibration error after one temperature"
-        tables.append(method_table(title, tempered, _TEMPERED))
-    if scores := {metric: column for metric, column in _SCORES.items() if has(runs, metric)}:
-        tables.append(method_table(f"{setting}: AUARC by score", runs, scores))
+    title = f"{setting}: Calibration error after one temperature"
+    tables += _measured(title, runs, _TEMPERED, ["ece_tempered"])
+    scores = {metric: column for metric, column in _SCORES.items() if has(runs, metric)}
+    tables += _measured(f"{setting}: AUARC by score", runs, scores)
     if main is not None and has(runs, "auarc_top_probability"):
         tables.append(_by_deferral(f"{setting}: Balanced scores by score", runs, setting, balance))
     for metric, (title, suffix) in _BALANCED.items():
@@ -77,26 +76,26 @@ def setting_page(
         names = {metric_of(m.replace("auarc", "auroc"), place): x for m, x in _SCORES.items()}
         columns = {m: replace(x, percent=False, digits=3) for m, x in names.items() if has(runs, m)}
         if len(columns) > 1:
-            tables.append(method_table(f"{setting}: AUROC by score, {place}", runs, columns))
+            tables += _measured(f"{setting}: AUROC by score, {place}", runs, columns)
     for title, prefix in _FOREIGN.items():
         titles = {metric_of(prefix, each): each for each in foreign}
         columns = {m: Column(x, percent=False, digits=3) for m, x in titles.items() if has(runs, m)}
-        if some := _that_measured(runs, columns):
-            tables.append(method_table(f"{setting}: {title}", some, columns))
-    if sized := _that_measured(runs, _SET_SIZES):
-        title = f"{setting}: Sets at equal coverage of people's votes"
-        tables.append(method_table(title, sized, _SET_SIZES))
+        tables += _measured(f"{setting}: {title}", runs, columns)
+    tables += _measured(f"{setting}: Sets at equal coverage of people's votes", runs, _SET_SIZES)
     return [*tables, *notes(runs, setting, main)]
 
 
-def _that_measured(runs: Runs, metrics: Iterable[str]) -> dict[str, dict[int, Record]]:
-    """The runs that have one of the metrics."""
-    found: dict[str, dict[int, Record]] = {}
-    for method, by_seed in runs.items():
-        for seed, record in by_seed.items():
-            if not record.metrics.keys().isdisjoint(metrics):
-                found.setdefault(method, {})[seed] = record
-    return found
+def _measured(
+    title: str, runs: Runs, columns: Mapping[str, Column], needed: Iterable[str] = ()
+) -> list[Table]:
+    """A table of the runs that have one of the metrics, or of those that are needed; or none."""
+    wanted = set(needed) or columns.keys()
+    some = {
+        method: {seed: each for seed, each in by_seed.items() if wanted & each.metrics.keys()}
+        for method, by_seed in runs.items()
+    }
+    some = {method: by_seed for method, by_seed in some.items() if by_seed}
+    return [method_table(title, some, columns)] if some else []
 
 
 def _by_deferral(title: str, runs: Runs, setting: str, asked: Sequence[str] | None) -> Table:

@@ -1,8 +1,4 @@
-"""Label rules by the number of votes: the records of a family of settings next to each other.
-
-Rows are a method and a rule, columns a number of votes. One rule in every family is compared with
-softmax on soft labels, with Holm's correction.
-"""
+"""Label rules by the number of votes in a family of settings, and one rule in every family."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,12 +16,11 @@ from credalearn_experiments.results.seeds import (
     check_one_kind,
     has,
     mean_of_every,
-    records_in,
     runs_of,
     seeds,
 )
-from credalearn_experiments.results.table import Column, Table, Value
-from credalearn_experiments.settings.catalog import BASELINE, FAMILIES, family_of, in_words
+from credalearn_experiments.results.table import Column, Table, Value, plain
+from credalearn_experiments.settings.catalog import BASELINE, FAMILIES, FAMILY_OF, in_words
 
 Cells = Mapping[str, Mapping[str, BySeed]]
 """``cells[row][number of votes, or "all"][seed]``"""
@@ -78,7 +73,7 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[str, 
             f"there is no record of the family {family!r}. To fix: use another --family, or make "
             f"some with `credalearn-experiments run '{family}-*'`."
         )
-    check_one_kind(records_in(cells), f"the family {family!r}")
+    check_one_kind(cells, f"the family {family!r}")
     return cells
 
 
@@ -165,19 +160,18 @@ def _votes(numbers: Iterable[str]) -> str:
     return f"{enumerated(words)} {'vote' if words == ['1'] else 'votes'}"
 
 
-_plain = partial(Column, marked=False, percent=False)
 _COLUMNS = (
-    _plain("seeds", digits=0),
+    plain("seeds", digits=0),
     Column("difference", marked=False, digits=2),
-    *(_plain("p", digits=4), _plain("p, Holm", digits=4)),
-    _plain("verdict", text=True),
+    *(plain("p", digits=4), plain("p, Holm", digits=4)),
+    plain("verdict", text=True),
 )
 
 
 def rule_page(records: Sequence[Record], rule: str, method: str) -> list[Table | str]:
     """Every cell of a method and a rule: a family and a number of votes per item."""
     row = f"{method}, {rule}"
-    held = {family_of(record.setting) for record in records}
+    held = {FAMILY_OF.get(record.setting) for record in records}
     cells = {
         f"{family}, {number}": each
         for family in FAMILIES
@@ -211,10 +205,7 @@ def rule_page(records: Sequence[Record], rule: str, method: str) -> list[Table |
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """P-values adjusted by Holm (1979): the chance of any false rejection is at most the level.
-
-    The i-th smallest of m is multiplied by m − i + 1; none is below a smaller one, or above 1.
-    """
+    """P-values adjusted by Holm (1979): the chance of any false rejection is at most the level."""
     adjusted, least = {}, 0.0
     for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
         least = max(least, min(1.0, (len(p_values) - place) * p))

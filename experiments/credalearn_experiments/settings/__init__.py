@@ -10,8 +10,6 @@ from credalearn.methods import METHODS
 from credalearn.train import Recipe
 
 Mixing = Literal["none", "mixup", "cutmix"]
-Published = tuple[str, str, str]
-"""The columns ``dataset``, ``supervision`` and ``setting`` of the published figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,6 @@ class Setting:
     methods: tuple[str, ...]  # in the paper's order
     seeds: tuple[int, ...] = tuple(range(1, 11))  # one run per method and seed
     foreign: tuple[str, ...] = ()  # data sets of foreign images
-    published: Published | None = None  # where the paper's figures are
 
     def __post_init__(self) -> None:
         check_choice(self.mix, get_args(Mixing), name="mix")
@@ -79,30 +76,23 @@ class Setting:
 
     def as_plain(self) -> dict[str, Any]:
         """Everything that decides the outcome of a run but method and seed, as plain JSON."""
-        recipe = asdict(self.recipe)
-        del recipe["random_state"]
-        names = ("name", "task", "collapsed", "backbone", "pretrained", "image_size", "augment")
-        mix = {} if self.mix == "none" else {"mix": self.mix}  # records from before have none
-        return {
-            **{name: getattr(self, name) for name in names},
-            **mix,
-            "labels": {"kind": type(self.labels).__name__.lower(), **asdict(self.labels)},
-            "recipe": recipe,
-            "foreign": list(self.foreign),
-        }
+        plain = asdict(self) | {"foreign": list(self.foreign)}
+        plain["labels"]["kind"] = type(self.labels).__name__.lower()
+        del plain["recipe"]["random_state"], plain["methods"], plain["seeds"]
+        if self.mix == "none":  # records from before have none
+            del plain["mix"]
+        return plain
 
     def narrowed(
         self,
         *,
         epochs: int | None = None,
-        seeds: tuple[int, ...] | None = None,
-        methods: tuple[str, ...] | None = None,
+        seeds: tuple[int, ...] = (),
+        methods: tuple[str, ...] = (),
     ) -> "Setting":
         """A copy with other epochs, seeds or methods; a warm-up is not longer than the training."""
-        recipe = self.recipe
-        if epochs is not None:
-            warmup = min(recipe.warmup_epochs, epochs)
-            recipe = replace(recipe, epochs=epochs, warmup_epochs=warmup)
-        return replace(
-            self, recipe=recipe, seeds=seeds or self.seeds, methods=methods or self.methods
-        )
+        recipe, epochs = self.recipe, epochs or self.recipe.epochs
+        warmup = min(recipe.warmup_epochs, epochs)
+        recipe = replace(recipe, epochs=epochs, warmup_epochs=warmup)
+        seeds, methods = seeds or self.seeds, methods or self.methods
+        return replace(self, recipe=recipe, seeds=seeds, methods=methods)

@@ -1,11 +1,9 @@
-"""The settings of the paper, by name: one function per kind of labels.
+"""The settings of the paper, by name, and ours on images.
 
 Wang and Chau, *Epistemic Learning from Imprecise Annotation*: three data sets with annotators, and
 the same with collapsed labels; CIFAR-10 and CIFAR-100 with labels of three teachers at two
-temperatures, and with four strengths of smoothing. ``cifar10h-warm``, ``cifar10h-cutmix``,
-``cifar10n`` and ``cifar10n-network`` are ours.
-
-Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper states neither.
+temperatures, and with four strengths of smoothing. Momentum 0.9 and the augmentation (random crop
+and flip) are ours: the paper states neither.
 """
 
 from dataclasses import replace
@@ -14,125 +12,87 @@ from credalearn.train import Recipe
 from credalearn_experiments.settings import Annotators, Setting, Smoothing, Teacher, Votes
 
 TEN_SEEDS = tuple(range(1, 11))
-# The paper's names, by ours.
-PAPER_TEACHERS = {
-    "resnet20": "ResNet-20",
-    "shufflenetv2": "ShuffleNetV2-0.5x",
-    "mobilenetv2": "MobileNetV2-x0.5",
-}
-# The paper's names of the methods, in the order of its tables.
-PAPER_METHODS = {
-    "edl": "EDL",
-    "laplace-bridge": "LbBnn",
-    "decalibration": "Decali",
-    "dappr": "DAPPr",
-    "pocc": "POCC",
-    "mc-dropout": "MCDO",
-    "deep-ensemble": "DE",
-    "pocc-ensemble": "POCC-Ens",
-}
-# The paper's main tables compare seven; the ensemble of POCC is only in those of foreign data.
-SEVEN = tuple(name for name in PAPER_METHODS if name != "pocc-ensemble")
+# The paper's main tables compare seven: EDL, LbBnn, Decali, DAPPr, POCC, MCDO and DE in its words.
+# The ensemble of POCC is only in those of foreign data.
+SEVEN = (
+    *("edl", "laplace-bridge", "decalibration", "dappr", "pocc"),
+    *("mc-dropout", "deep-ensemble"),
+)
 # At 224 px the paper leaves out methods without a pretrained network or out of memory.
 FIVE = tuple(name for name in SEVEN if name not in ("laplace-bridge", "mc-dropout"))
-PAPER_TASKS = {
-    "cifar10h": "CIFAR-10H",
-    "micebone": "MiceBone",
-    "treeversity": "TreeVersity",
-    "cifar10": "CIFAR-10",
-    "cifar100": "CIFAR-100",
-}
 FOREIGN_SETS = ("svhn", "places365", "fashion-mnist", "imagenet", "tiny-imagenet")
 
 _AT_32_PX = Recipe(
     epochs=200, batch_size=128, optimizer="sgd", learning_rate=0.1, momentum=0.9, weight_decay=5e-4
 )
-_AT_224_PX = Recipe(
-    epochs=60,
-    batch_size=128,
-    optimizer="adam",
-    learning_rate=1e-5,
-    weight_decay=5e-4,
-    schedule="constant",
+_CIFAR10H = Setting(
+    name="cifar10h",
+    task="cifar10h",
+    labels=Annotators(),
+    backbone="resnet18",
+    recipe=replace(_AT_32_PX, epochs=150),
+    methods=(*SEVEN, "pocc-ensemble"),
+    foreign=FOREIGN_SETS,
 )
-_RECIPES = {
-    "cifar10h": replace(_AT_32_PX, epochs=150),
-    "cifar10": _AT_32_PX,
-    "cifar100": replace(_AT_32_PX, warmup_epochs=5, warmup_start=0.001, final_learning_rate=1e-6),
-    "micebone": _AT_224_PX,
-    "treeversity": _AT_224_PX,
-}
-_BACKBONES = {"cifar10h": "resnet18", "cifar10": "resnet18", "cifar100": "wrn-28-4"}
-
-
-def annotators(task: str) -> Setting:
-    """Labels of annotators who disagree: ``cifar10h``, ``micebone`` and ``treeversity``."""
-    photos = task in ("micebone", "treeversity")
-    return Setting(
-        name=task,
-        task=task,
-        labels=Annotators(),
-        backbone="torchvision:densenet121" if photos else _BACKBONES[task],
-        pretrained=photos,
-        image_size=224 if photos else 32,
-        recipe=_RECIPES[task],
-        methods=FIVE if photos else (*SEVEN, "pocc-ensemble"),
-        foreign=() if photos else FOREIGN_SETS,
-        published=(PAPER_TASKS[task], "annotators", ""),
-    )
-
-
-def collapsed(task: str) -> Setting:
-    """As :func:`annotators`, with every label collapsed to the class with most votes.
-
-    The paper compares the others, trained in this way, with POCC trained on the labels as they
-    are: its figure of POCC is that of :func:`annotators`. POCC on collapsed labels is ours.
-    """
-    base = annotators(task)
-    return replace(
+_MICEBONE = Setting(
+    name="micebone",
+    task="micebone",
+    labels=Annotators(),
+    backbone="torchvision:densenet121",
+    pretrained=True,
+    image_size=224,
+    recipe=Recipe(
+        epochs=60,
+        batch_size=128,
+        optimizer="adam",
+        learning_rate=1e-5,
+        weight_decay=5e-4,
+        schedule="constant",
+    ),
+    methods=FIVE,
+)
+_ANNOTATED = (_CIFAR10H, _MICEBONE, replace(_MICEBONE, name="treeversity", task="treeversity"))
+# Every label collapsed to the class with most votes. The paper compares the others, trained in this
+# way, with POCC trained on the labels as they are; POCC on collapsed labels is ours.
+_COLLAPSED = tuple(
+    replace(
         base,
-        name=f"{task}-collapsed",
+        name=f"{base.name}-collapsed",
         collapsed=True,
         methods=tuple(method for method in base.methods if method in SEVEN),
         foreign=(),
-        published=(PAPER_TASKS[task], "annotators", "collapsed"),
     )
-
-
-def made(task: str, labels: Smoothing | Teacher) -> Setting:
-    """Labels of a teacher or smoothed classes, on ``cifar10`` or ``cifar100``."""
-    if isinstance(labels, Teacher):
-        name = f"teacher-{labels.name}-{labels.temperature:g}"
-        published = (f"teacher T={labels.temperature:g}", PAPER_TEACHERS[labels.name])
-    else:
-        name, published = f"smooth-{labels.epsilon:g}", ("smoothing", f"eps={labels.epsilon:g}")
-    with_foreign = task == "cifar10" and name in ("teacher-resnet20-2.5", "smooth-0.05")
-    return Setting(
-        name=f"{task}-{name}",
-        task=task,
-        labels=labels,
-        backbone=_BACKBONES[task],
-        recipe=_RECIPES[task],
-        methods=(*SEVEN, "pocc-ensemble") if with_foreign else SEVEN,
-        foreign=FOREIGN_SETS if with_foreign else (),
-        published=(PAPER_TASKS[task], *published),
-    )
-
-
-_MADE: tuple[Smoothing | Teacher, ...] = (
-    *(Teacher(name, temperature) for temperature in (2.5, 1.0) for name in PAPER_TEACHERS),
-    *(Smoothing(epsilon) for epsilon in (0.05, 0.1, 0.15, 0.2)),
+    for base in _ANNOTATED
 )
+_CIFAR10 = replace(
+    _CIFAR10H, task="cifar10", recipe=_AT_32_PX, methods=SEVEN, foreign=(), labels=Smoothing(0.05)
+)
+_CIFAR100 = replace(
+    _CIFAR10,
+    task="cifar100",
+    backbone="wrn-28-4",
+    recipe=replace(_AT_32_PX, warmup_epochs=5, warmup_start=0.001, final_learning_rate=1e-6),
+)
+_LABELS: dict[str, Smoothing | Teacher] = {
+    f"teacher-{name}-{temperature:g}": Teacher(name, temperature)
+    for temperature in (2.5, 1.0)
+    for name in ("resnet20", "shufflenetv2", "mobilenetv2")
+} | {f"smooth-{epsilon:g}": Smoothing(epsilon) for epsilon in (0.05, 0.1, 0.15, 0.2)}
+_MADE = {
+    f"{base.task}-{name}": replace(base, name=f"{base.task}-{name}", labels=labels)
+    for name, labels in _LABELS.items()
+    for base in (_CIFAR10, _CIFAR100)
+}
+for _name in ("cifar10-teacher-resnet20-2.5", "cifar10-smooth-0.05"):
+    _MADE[_name] = replace(_MADE[_name], methods=_CIFAR10H.methods, foreign=FOREIGN_SETS)
 # Ours. A learning rate of 0.1 from the first step costs some methods accuracy and not others: here
 # every method has five warm-up epochs from 0.001, as in the paper on CIFAR-100.
-_CIFAR10H = annotators("cifar10h")
 _WARM = replace(
     _CIFAR10H,
     name="cifar10h-warm",
     recipe=replace(_CIFAR10H.recipe, warmup_epochs=5, warmup_start=0.001),
     methods=(*_CIFAR10H.methods, "pocc-mean", "pocc-center", "softmax"),
     seeds=TEN_SEEDS[:5],
-    published=None,
 )
 # What one network and its teachers reach with mixed images, and the sets that they predict. Seeds
 # five apart: no two ensembles share a network.
@@ -160,10 +120,5 @@ _NETWORK = replace(
     methods=("softmax",),
     seeds=(1,),
 )
-_ALL = (
-    *(annotators(task) for task in ("cifar10h", "micebone", "treeversity")),
-    *(made(task, labels) for labels in _MADE for task in ("cifar10", "cifar100")),
-    *(collapsed(task) for task in ("cifar10h", "micebone", "treeversity")),
-    *(_WARM, _CUTMIX, _THREE_VOTES, _NETWORK),
-)
-SETTINGS: dict[str, Setting] = {setting.name: setting for setting in _ALL}
+PAPER = {each.name: each for each in (*_ANNOTATED, *_MADE.values(), *_COLLAPSED)}
+SETTINGS = PAPER | {each.name: each for each in (_WARM, _CUTMIX, _THREE_VOTES, _NETWORK)}

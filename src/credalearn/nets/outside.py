@@ -28,7 +28,7 @@ class OutsideBackbone(nn.Module):
         channels = image_channels(input_shape, backbone=name)
         build = _from_timm if package == "timm" else _from_torchvision
         self.standardize = Standardize(channels)
-        self.network, classifiers, address = build(_imported(package, name), model, channels)
+        self.network, classifiers, address = build(imported(package, name), model, channels)
         if weights is not None:
             if not weights.is_file():
                 fix = f"download the weights of {name!r} from {address}"
@@ -46,7 +46,7 @@ class OutsideBackbone(nn.Module):
         return features
 
 
-def _imported(package: str, name: str) -> Any:
+def imported(package: str, name: str) -> Any:
     """The package, imported; else an error that names the reason."""
     try:
         return import_module(package)
