@@ -46,20 +46,16 @@ class ItemEvidence:
     binary: bool  # whether each item is either wrong or right
     number: float  # number of items, kept or not
 
-    def p_values(self, rate: float, risk: float) -> np.ndarray:  # noqa: ARG002
-        """P-values of "the rate is this or more", shape (T,)."""
-        n = np.maximum(self.kept, 1)
-        found = p_value(self.errors, n, rate, binary=self.binary)
-        return np.where(self.kept > 0, found, 1.0)
+    def p_values(self, rate: float, risk: float, number: float | None = None) -> np.ndarray:  # noqa: ARG002
+        """P-values of "the rate is this or more", shape (T,); with ``number``, of so many items."""
+        found = self if number is None else self.grown(number)
+        p_values = p_value(found.errors, np.maximum(found.kept, 1), rate, binary=found.binary)
+        return np.where(found.kept > 0, p_values, 1.0)
 
     def grown(self, number: float) -> Self:
         """As if there were so many items with the same scores and rates."""
         factor = number / self.number
         return replace(self, kept=self.kept * factor, errors=self.errors * factor, number=number)
-
-    def expected(self, number: float, rate: float, risk: float) -> np.ndarray:
-        """The p-values of so many items with the same rates, shape (T,)."""
-        return self.grown(number).p_values(rate, risk)
 
     def bound(self, place: int, risk: float) -> float:
         """The smallest rate whose p-value at a threshold is at most the risk."""
@@ -79,14 +75,11 @@ class GroupEvidence:
         """Number of groups."""
         return len(self.kept)
 
-    def p_values(self, rate: float, risk: float) -> np.ndarray:
-        """P-values of "the rate is this or more", shape (T,)."""
-        return betting_p_value(self.errors, self.kept, rate, risk=risk)
-
-    def expected(self, number: float, rate: float, risk: float) -> np.ndarray:  # noqa: ARG002
-        """The p-values of so many groups like these, about, shape (T,)."""
-        found: np.ndarray = np.exp(-number * np.maximum(growth(self.errors, self.kept, rate), 0))
-        return found
+    def p_values(self, rate: float, risk: float, number: float | None = None) -> np.ndarray:
+        """P-values of "the rate is this or more", shape (T,); about, of so many groups."""
+        if number is None:
+            return betting_p_value(self.errors, self.kept, rate, risk=risk)
+        return np.asarray(np.exp(-number * np.maximum(growth(self.errors, self.kept, rate), 0)))
 
     def bound(self, place: int, risk: float) -> float:
         """The smallest rate whose p-value at a threshold is at most the risk, by halving."""
@@ -145,11 +138,9 @@ class Sequence:
 
     def p_values(self, risk: float, number: float | None = None) -> np.ndarray:
         """Largest p-value of all promises at each threshold; expected ones for another number."""
-        pairs = list(zip(self.evidence, self.rates, strict=True))
-        if number is not None:
-            expected = [each.expected(number, rate, risk) for each, rate in pairs]
-            return np.asarray(np.max(expected, axis=0))
-        return np.asarray(np.max([each.p_values(rate, risk) for each, rate in pairs], axis=0))
+        pairs = zip(self.evidence, self.rates, strict=True)
+        found = [each.p_values(rate, risk, number) for each, rate in pairs]
+        return np.asarray(np.max(found, axis=0))
 
     def predicted(self, risk: float, number: float | None = None) -> np.ndarray | None:
         """The p-values that the reference items lead to expect, shape (T,); None without."""
@@ -188,8 +179,12 @@ class Sequence:
         if self.method in ALONE:
             found = self.evidence[0]
             assert isinstance(found, ItemEvidence)
-            search = _sgr if self.method == "sgr" else _conformal_risk_control
-            return search(found if number is None else found.grown(number), self.rates[0], risk)
+            found = found if number is None else found.grown(number)
+            if self.method == "sgr":
+                return _sgr(found, self.rates[0], risk)
+            # Angelopoulos et al. (2022): (Σw + 1) / (N + 1) <= r; the errors never fall.
+            passing = (found.errors + 1) / (found.kept[-1] + 1) <= self.rates[0]
+            return int(passing.sum()) - 1 if passing[0] else None
         return _last_passing(self.p_values(risk, number), self.start(risk, number), risk)
 
     def expected_threshold(self, risk: float) -> float | None:
@@ -228,12 +223,6 @@ def _sgr(found: ItemEvidence, max_error: float, risk: float) -> int | None:
 def _sgr_level(kept: np.ndarray, risk: float) -> float:
     """An equal share of the risk for each of at most ⌈log₂(N + 1)⌉ tests."""
     return risk / round(float(kept[-1])).bit_length()
-
-
-def _conformal_risk_control(found: ItemEvidence, max_error: float, risk: float) -> int | None:  # noqa: ARG001
-    r"""Conformal risk control (Angelopoulos et al., 2022): :math:`(\sum w + 1) / (N + 1) \le r`."""
-    passing = (found.errors + 1) / (found.kept[-1] + 1) <= max_error
-    return int(passing.sum()) - 1 if passing[0] else None  # the errors never fall
 
 
 def _last_passing(p_values: np.ndarray, start: int, risk: float) -> int | None:

@@ -61,8 +61,7 @@ def narrowest(
 
     def width(state: State) -> float:
         boxes = predict(state)
-        found = boxes.inflation(observed, coverage=_COVERAGE, scale="none")
-        wide = boxes.conformalize(found)
+        wide = boxes.conformalize(boxes.inflation(observed, coverage=_COVERAGE, scale="none"))
         return float((wide.upper - wide.lower).mean())
 
     return min(map(stretch, factors), key=width)

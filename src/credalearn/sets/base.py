@@ -16,7 +16,6 @@ from credalearn.sets.checks import (
     as_distributions,
     as_rows,
     as_tensor,
-    expectation,
     map_tensors,
     moved,
     require,
@@ -72,14 +71,12 @@ class CredalSet(ABC):
         Exact, and differentiable in ``cost`` of shape (N, K), or (K,) for all items. An infinite
         cost counts only where the target puts mass.
         """
-        costs = self._rows(cost, "cost")
-        return expectation(self._extreme(costs.detach(), largest=True), costs)
+        return self._expected(cost, largest=True)
 
     @final
     def best(self, cost: ArrayLike) -> Tensor:
         r"""Smallest expected cost, :math:`\min_{q \in Q} q^\top c`, shape (N,), likewise exact."""
-        costs = self._rows(cost, "cost")
-        return expectation(self._extreme(costs.detach(), largest=False), costs)
+        return self._expected(cost, largest=False)
 
     @final
     def worst_target(self, cost: ArrayLike) -> Tensor:
@@ -151,6 +148,12 @@ class CredalSet(ABC):
             f"{type(self).__name__}({len(self)} {sets}, {self.num_classes} classes, "
             f"{dtype} on {self.lower.device})"
         )
+
+    def _expected(self, cost: ArrayLike, *, largest: bool) -> Tensor:
+        """Extreme expected cost, shape (N,); a class without mass may cost anything: 0·∞ = 0."""
+        costs = self._rows(cost, "cost")
+        q = self._extreme(costs.detach(), largest=largest)
+        return torch.where(q > 0, q * costs, 0).sum(-1)
 
     def _keep(self, **tensors: Tensor | None) -> None:
         """Set fields of this frozen object while it is being made."""

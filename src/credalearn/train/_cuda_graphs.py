@@ -189,17 +189,15 @@ def copy_labels(source: CredalSet, target: CredalSet) -> None:
 @contextmanager
 def _fast_libraries(*, compiled: bool) -> Iterator[None]:
     """Let cuDNN time its algorithms; where torch.compile fails, keep the layers as they are."""
+    suppressed: nullcontext[None] = nullcontext()
+    if compiled:
+        from torch._dynamo import config  # takes seconds to import, and is needed nowhere else
+
+        suppressed = config.patch(suppress_errors=True)
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = True
     try:
-        with _compile_errors_suppressed() if compiled else nullcontext():
+        with suppressed:
             yield
     finally:
         torch.backends.cudnn.benchmark = before
-
-
-def _compile_errors_suppressed() -> "nullcontext[None]":
-    from torch._dynamo import config  # takes seconds to import, and is needed nowhere else
-
-    suppressed: nullcontext[None] = config.patch(suppress_errors=True)
-    return suppressed

@@ -17,7 +17,6 @@ from credalearn.train._random import RandomStream
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
 from credalearn.train.distributed import (
     all_or_none,
-    part,
     rank,
     same_buffers,
     summed,
@@ -57,14 +56,12 @@ class Learner:
         self.saved_at = time.monotonic()
         self.totals = torch.zeros(recipe.epochs, device=self.device)
         self.total = torch.zeros((), device=self.device)  # loss of this epoch, summed over items
-        self.forward: Callable[[Tensor], Tensor] = (
-            wrap(  # the network itself, unless several processes train it
-                self.network.train(),
-                recipe,
-                num_items=len(self.inputs),
-                smallest_batch=self.sizes[-1],
-                epochs_done=self.epoch,
-            )
+        self.forward: Callable[[Tensor], Tensor] = wrap(
+            self.network.train(),
+            recipe,
+            num_items=len(self.inputs),
+            smallest_batch=self.sizes[-1],
+            epochs_done=self.epoch,
         )
 
     @property
@@ -147,8 +144,8 @@ class Learner:
         recipe = self.training.recipe
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.rate_at(self.epoch + number / len(self.sizes))
-        start, own = self.starts[number], part(self.sizes[number], rank(), world_size())
-        rows = slice(start + own.start, start + own.stop)
+        start, size = self.starts[number], self.sizes[number]
+        rows = slice(*(start + size * each // world_size() for each in (rank(), rank() + 1)))
         labels = [each[rows] for each in self.epoch_labels]
         return self.epoch_inputs[rows], labels, self.epoch_kept[start], self.epoch
 
@@ -176,7 +173,13 @@ class Learner:
             if math.isfinite(mean):
                 self.losses.append(mean)
             else:
-                self.failure = _not_finite(mean, self.training.recipe, epoch)
+                recipe = self.training.recipe
+                rate = max(recipe.rate_at(epoch), recipe.rate_at(epoch + 1))
+                self.failure = TrainingError(
+                    f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at a "
+                    f"learning rate of up to {rate:.3g}. To fix: lower learning_rate, add "
+                    "warmup_epochs, or look for extreme values in the inputs."
+                )
 
     def save(self) -> None:
         """Write a checkpoint after the epochs done, unless one is written already."""
@@ -245,12 +248,3 @@ def autocast(recipe: Recipe, device: torch.device) -> AbstractContextManager[Non
     if recipe.precision == "bfloat16" or (recipe.precision == "auto" and device.type == "cuda"):
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()
-
-
-def _not_finite(mean: float, recipe: Recipe, epoch: int) -> TrainingError:
-    rate = max(recipe.rate_at(epoch), recipe.rate_at(epoch + 1))
-    return TrainingError(
-        f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at a learning rate of "
-        f"up to {rate:.3g}. To fix: lower learning_rate, add warmup_epochs, or look for extreme "
-        "values in the inputs."
-    )

@@ -108,11 +108,6 @@ def hear() -> Any:
     return messages[0]
 
 
-def part(size: int, number: int, parts: int) -> slice:
-    """The rows of a batch of ``size`` that process ``number`` (from 0) takes, nearly equal."""
-    return slice(size * number // parts, size * (number + 1) // parts)
-
-
 def summed(value: Tensor) -> Tensor:
     """The sum of a tensor over all processes, in place."""
     if world_size() > 1:
