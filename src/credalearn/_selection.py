@@ -126,7 +126,7 @@ def _with_threads(items: Items, report: Report | None, work: Callable[[Report], 
         return work(tell)
 
     is_large = isinstance(items.inputs, Tensor) and items.inputs.numel() > _LARGE_TABLE
-    return run(Event()) if is_large else on_one_thread(run)
+    return on_one_thread(run, unless=is_large)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

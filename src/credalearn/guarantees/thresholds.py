@@ -238,14 +238,10 @@ def _per_class(
         return replace(largest, **_found(items, None, against), confidence=1 - risk)
     per_item = np.array([-math.inf if limits[k] is None else limits[k] for k in items.predicted])
     kept = items.score <= per_item
+    largest_limit = max(limit for limit in limits.values() if limit is not None)
     return Guarantee(
         method=method,
-        **_found(items, None, against)
-        | {
-            "threshold": max(limit for limit in limits.values() if limit is not None),
-            "kept": int(kept.sum()),
-            "errors": float(items.wrong[kept].sum()),
-        },
+        **_found(items, largest_limit, against, kept),
         max_error=promise.limit,
         confidence=1 - risk,
         bound=max(each.bound for each in found.values() if each.bound is not None),
@@ -304,12 +300,18 @@ def better_score(scores: Mapping[DeferralScore, ArrayLike], wrong: ArrayLike) ->
     return min(items, key=lambda name: kept_means(items[name].score, items[name].wrong).mean())
 
 
-def _found(items: ScoredItems, threshold: float | None, against: Truth | None) -> dict[str, Any]:
+def _found(
+    items: ScoredItems,
+    threshold: float | None,
+    against: Truth | None,
+    kept: np.ndarray | None = None,
+) -> dict[str, Any]:
     """The fields of a guarantee that follow from the items and the threshold."""
     if against is None:
         against = "majority" if items.binary else "a random annotator"
     check_choice(against, get_args(Truth), name="against")
-    kept = items.score <= (-math.inf if threshold is None else threshold)
+    if kept is None:
+        kept = items.score <= (-math.inf if threshold is None else threshold)
     return {
         "against": against,
         "threshold": threshold,

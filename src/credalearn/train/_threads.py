@@ -14,12 +14,12 @@ _T = TypeVar("_T")
 _SECONDS_ASLEEP = 0.1
 
 
-def on_one_thread(work: Callable[[Event], _T]) -> _T:
+def on_one_thread(work: Callable[[Event], _T], *, unless: bool = False) -> _T:
     """What ``work`` returns, done in a new thread whose torch operations use one thread."""
     # torch keeps the number of threads for each thread of Python, and a default for new ones, which
     # is set back at once. After Ctrl-C, ``work`` finds its event set and is waited for.
     count = torch.get_num_threads()
-    if count == 1:
+    if unless or count == 1:
         return work(Event())
     stopped, ready, restored, done = Event(), Event(), Event(), Event()
     results: list[_T] = []

@@ -26,9 +26,8 @@ def train(
 
     After the ``deadline``, a time of ``time.monotonic()``, no epoch starts but the first.
     """
-    if any(_needs_threads(training) for training in trainings):
-        return _train(trainings, deadline, Event())
-    return on_one_thread(lambda stopped: _train(trainings, deadline, stopped))
+    several = any(_needs_threads(training) for training in trainings)
+    return on_one_thread(lambda stopped: _train(trainings, deadline, stopped), unless=several)
 
 
 def _needs_threads(training: Training) -> bool:
