@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import nan
 from threading import Event
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from credalearn._folds import Items, Rows, make_folds, out_of_fold, rows_outside
+from credalearn._folds import Items, Rows, out_of_fold, rows_outside
 from credalearn._temperature import fit_temperature, temper
 from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Method, Model, Outputs
@@ -85,43 +84,34 @@ class Search:
     report: Report
 
 
-def select(
-    items: Items,
-    *,
-    method: Method,
-    groups: NDArray[Any] | None,
-    random_state: int,
-    device: torch.device,
-    report: Report | None,
-) -> Selected:
+def select(search: Search) -> Selected:
     """Compare the candidates on folds, and fit the best one on all items."""
-    folds = make_folds(items.truth, groups, random_state=random_state)
+    items, better = search.items, _better if search.method.teachers is None else _taught
 
     def work(tell: Report) -> Selected:
-        path = linear_path(items, folds, items.labels.reference, tell)
-        search = Search(items, folds, method, random_state, device, tell)
-        found = (_better if method.teachers is None else _taught)(search, path)
+        path = linear_path(items, search.folds, items.labels.reference, tell)
+        found = better(replace(search, report=tell), path)
         likelihood = -items.cost(found.out_of_fold.probs)
         return replace(found, choice=replace(found.choice, log_likelihood=likelihood))
 
-    return _with_threads(items, report, work)
+    return _with_threads(items, search.report, work)
 
 
 def logistic_regression(items: Items, folds: Rows) -> Tensor:
     """Out-of-fold probabilities of the rival: one linear head on the right class, tempered."""
-    path = _with_threads(items, None, partial(linear_path, items, folds, items.truth))
+    work = partial(linear_path, items, folds, items.truth)
+    path = _with_threads(items, lambda *_: None, work)
     return temper(path.probs, fit_temperature(path.probs, items.truth, weight=items.weight))
 
 
-def _with_threads(items: Items, report: Report | None, work: Callable[[Report], _T]) -> _T:
+def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
     """What ``work`` returns, on one thread of torch unless the table is large."""
 
     def run(stopped: Event) -> _T:
         def tell(text: str, share: float) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
-            if report is not None:
-                report(text, share)
+            report(text, share)
 
         return work(tell)
 

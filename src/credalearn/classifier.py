@@ -23,7 +23,7 @@ from credalearn._classifier_options import TABLE_BACKBONES, ClassifierOptions
 from credalearn._folds import Items, make_folds
 from credalearn._inputs import Encoder, as_numpy, encode, fit_encoder
 from credalearn._model_files import ModelConfig, write_model
-from credalearn._selection import CENTER, Choice, select
+from credalearn._selection import CENTER, Choice, Search, select
 from credalearn._table_encoder import TableEncoder
 from credalearn._targets import (
     as_credal,
@@ -274,9 +274,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each item, shape (N,)."""
-        index = self.predict_credal(X).classes.numpy()
-        predicted: np.ndarray = self.classes_[index]
-        return predicted
+        return np.asarray(self.classes_[self.predict_credal(X).classes.numpy()])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on X against y, which is anything that :meth:`fit` takes.
@@ -327,14 +325,19 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         used = np.arange(len(items)) if used is None else used
         chosen = items if len(used) == len(items) else items[used]
         with Progress(str(self.method)) if self.verbose else nullcontext() as progress:
-            found = select(
+            search = Search(
                 chosen,
-                method=self._method(),
-                groups=None if groups is None else groups[used],
-                random_state=self.random_state,
-                device=find_device(self.device),
-                report=None if progress is None else progress.note,
+                make_folds(
+                    chosen.truth,
+                    None if groups is None else groups[used],
+                    random_state=self.random_state,
+                ),
+                self._method(),
+                self.random_state,
+                find_device(self.device),
+                (lambda *_: None) if progress is None else progress.note,
             )
+            found = select(search)
         self.model_, self.choice_ = found.model, found.choice
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = found.folds

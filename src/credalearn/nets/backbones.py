@@ -101,11 +101,8 @@ def read_weights(path: Path, *, part: str = "") -> dict[str, Tensor]:
     if not path.is_file():
         raise CredalError(f"there is no file {path}. To fix: give the path of the state dict.")
     try:
-        found: Any
-        if path.suffix == ".safetensors":
-            found = load_file(path)
-        else:
-            found = torch.load(path, map_location="cpu", weights_only=True)
+        safe = path.suffix == ".safetensors"
+        found: Any = load_file(path) if safe else torch.load(path, "cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in a dozen ways, a hostile one in others
         raise CredalError(
             f"{path} is damaged or contains more than tensors, which is not read "

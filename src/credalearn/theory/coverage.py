@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.votes import USING
@@ -100,8 +99,6 @@ def coverage_of_rules(
     """
     if not rules or len(set(rules)) < len(rules):
         raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
-    for rule in rules:
-        check_choice(rule, VOTE_RULES, name="rule")
     found: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
         distinct, place = _distinct(half)

@@ -5,9 +5,6 @@ Here a whole step (batch, forward pass, loss, backward pass, optimizer) is recor
 size of batch and then replayed as one launch. Data, augmentation and losses stay on the device,
 nothing in an epoch waits for the device, and each model has its own stream, so that several models
 fill the GPU.
-
-While steps are recorded, cuDNN's benchmark mode is on and errors of torch.compile are suppressed;
-both are restored afterwards.
 """
 
 from collections.abc import Callable, Iterator
@@ -88,7 +85,10 @@ class RecordedLearner(Learner):
             self.epoch_inputs.copy_(inputs)
             self.epoch_kept.copy_(kept)
             for source, target in zip(labels, self.epoch_labels, strict=True):
-                copy_labels(source, target)
+                for each in fields(target):
+                    kept_tensor = getattr(target, each.name)
+                    if isinstance(kept_tensor, Tensor):
+                        kept_tensor.copy_(getattr(source, each.name))
             self.total.zero_()
             self.place.zero_()
             self.epoch_number.fill_(self.epoch)
@@ -176,14 +176,6 @@ class RecordedLearner(Learner):
             tensor.copy_(before[name]) if name in before else tensor.zero_()
         torch.cuda.synchronize(self.device)
         return graphs
-
-
-def copy_labels(source: CredalSet, target: CredalSet) -> None:
-    """Overwrite one batch of sets by another of the same kind and size."""
-    for each in fields(target):
-        kept = getattr(target, each.name)
-        if isinstance(kept, Tensor):
-            kept.copy_(getattr(source, each.name))
 
 
 @contextmanager

@@ -15,14 +15,7 @@ from credalearn.labels.soft import taught_labels
 from credalearn.sets import CredalSet
 from credalearn.train._random import RandomStream
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
-from credalearn.train.distributed import (
-    all_or_none,
-    rank,
-    same_buffers,
-    summed,
-    world_size,
-    wrap,
-)
+from credalearn.train.distributed import all_or_none, rank, same_buffers, summed, world_size, wrap
 from credalearn.train.training import Recipe, Training
 
 _TAUGHT_AT_ONCE = 2000  # items: a ResNet-18's hidden layers take 2 GB for them
@@ -67,8 +60,8 @@ class Learner:
     @property
     def finished(self) -> bool:
         """Whether no epoch is left to start."""
-        over = self.stopped or self.epoch >= self.training.recipe.epochs
-        return over or self.failure is not None
+        ended = self.stopped or self.failure is not None
+        return ended or self.epoch >= self.training.recipe.epochs
 
     def make_optimizer(self) -> Optimizer:
         """The recipe's optimizer."""
@@ -186,13 +179,7 @@ class Learner:
         self.saved_at = time.monotonic()
         path, known = self.training.checkpoint, len(self.losses) == self.epoch
         if path is not None and rank() == 0 and known and self.num_saved < self.epoch:
-            save_checkpoint(
-                path,
-                run=self.run,
-                network=self.network,
-                optimizer=self.optimizer,
-                losses=self.losses,
-            )
+            save_checkpoint(path, self.run, self.network, self.optimizer, self.losses)
             self.num_saved = self.epoch
 
     def report(self) -> None:
@@ -215,9 +202,7 @@ class Learner:
             return []
         self.run = describe_run(self.training)
         with all_or_none(self.device):
-            losses = load_checkpoint(
-                path, run=self.run, network=self.network, optimizer=self.optimizer
-            )
+            losses = load_checkpoint(path, self.run, self.network, self.optimizer)
         if losses and self.listener is not None:
             self.listener.resumed(len(losses), of=self.training.recipe.epochs, source=str(path))
         return losses

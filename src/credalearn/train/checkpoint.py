@@ -49,7 +49,7 @@ def state_tensors(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]
 
 
 def save_checkpoint(
-    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
+    path: Path, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
 ) -> None:
     """Write the state after ``len(losses)`` epochs of this run."""
     live = state_tensors(network, optimizer)
@@ -61,7 +61,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
+    path: Path, run: Described, network: nn.Module, optimizer: Optimizer
 ) -> list[float]:
     """Restore network and optimizer; the losses of the epochs done, none if there is no file."""
     if not path.exists():
