@@ -323,21 +323,13 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
     def _select(self, items: Items, groups: np.ndarray | None, used: np.ndarray | None) -> None:
         """Keep the model that the default learner selects, and what is known of it."""
         used = np.arange(len(items)) if used is None else used
+        groups = None if groups is None else groups[used]
         chosen = items if len(used) == len(items) else items[used]
+        folds = make_folds(chosen.truth, groups, random_state=self.random_state)
+        method, device = self._method(), find_device(self.device)
         with Progress(str(self.method)) if self.verbose else nullcontext() as progress:
-            search = Search(
-                chosen,
-                make_folds(
-                    chosen.truth,
-                    None if groups is None else groups[used],
-                    random_state=self.random_state,
-                ),
-                self._method(),
-                self.random_state,
-                find_device(self.device),
-                (lambda *_: None) if progress is None else progress.note,
-            )
-            found = select(search)
+            report = (lambda *_: None) if progress is None else progress.note
+            found = select(Search(chosen, folds, method, self.random_state, device, report))
         self.model_, self.choice_ = found.model, found.choice
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = found.folds

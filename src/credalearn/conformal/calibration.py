@@ -99,12 +99,10 @@ def calibrate(
         return replace(found, radius=_radius(off, coverage))
     if len(strata) != len(lower):
         raise CredalError(f"strata must name one stratum for each of {len(lower)} items.")
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(strata):
-        rows.setdefault(str(name), []).append(row)
+    names = np.array([str(name) for name in strata])
     parts = tuple(
-        Stratum(name, _radius(off[:, rows[name]], coverage), len(rows[name]))
-        for name in sorted(rows)
+        Stratum(name, _radius(off[:, names == name], coverage), int((names == name).sum()))
+        for name in sorted(set(names.tolist()))
     )
     return replace(found, radius=max(each.radius for each in parts), strata=parts)
 

@@ -20,12 +20,13 @@ Shapes: N items, G groups, T thresholds, P promises.
 import math
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
 
 from credalearn.guarantees.betting import betting_p_value, growth
-from credalearn.guarantees.bounds import p_value, upper_bound
+from credalearn.guarantees.bounds import least_rate, p_value, upper_bound
 from credalearn.guarantees.guarantee import CertifyMethod
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
@@ -33,7 +34,6 @@ from credalearn.guarantees.promises import Promise
 _STEPS = 200  # thresholds of a sequence: half a percent of the items each
 _FIRST_SHARE = 0.2  # of the items, and
 _FIRST_ERROR = 0.25  # of max_error: where the first test of a sequence is meant to pass
-_HALVINGS = 40
 ALONE = ("sgr", "conformal-risk-control")  # methods that certify max_error alone
 
 
@@ -59,8 +59,8 @@ class ItemEvidence:
 
     def bound(self, place: int, risk: float) -> float:
         """The smallest rate whose p-value at a threshold is at most the risk."""
-        counts = (each[place : place + 1] for each in (self.errors, self.kept))
-        return float(upper_bound(*counts, level=risk, binary=self.binary)[0])
+        errors, kept = self.errors[place], self.kept[place]
+        return float(upper_bound(errors, kept, level=risk, binary=self.binary))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,14 +82,10 @@ class GroupEvidence:
         return np.asarray(np.exp(-number * np.maximum(growth(self.errors, self.kept, rate), 0)))
 
     def bound(self, place: int, risk: float) -> float:
-        """The smallest rate whose p-value at a threshold is at most the risk, by halving."""
-        kept, errors = (each[:, place : place + 1] for each in (self.kept, self.errors))
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            passes = betting_p_value(errors, kept, middle, risk=risk)[0] <= risk
-            low, high = (low, middle) if passes else (middle, high)
-        return high
+        """The smallest rate whose p-value at a threshold is at most the risk."""
+        here = [each[:, place : place + 1] for each in (self.errors, self.kept)]
+        p_values = partial(betting_p_value, *here, risk=risk)
+        return float(least_rate(p_values, risk, (1,))[0])
 
 
 Evidence = ItemEvidence | GroupEvidence
@@ -212,8 +208,8 @@ def _sgr(found: ItemEvidence, max_error: float, risk: float) -> int | None:
     best = None
     while passed < failed:
         place = int(np.searchsorted(found.kept, (passed + failed) / 2))
-        errors, kept = (each[place : place + 1] for each in (found.errors, found.kept))
-        if p_value(errors, kept, max_error, binary=found.binary)[0] <= level:
+        errors, kept = found.errors[place], found.kept[place]
+        if p_value(errors, kept, max_error, binary=found.binary) <= level:
             best, passed = place, found.kept[place]
         else:
             failed = found.kept[place - 1] if place else 0.0

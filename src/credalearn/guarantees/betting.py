@@ -21,7 +21,9 @@ _PRIOR_GROUPS = 5  # as many groups as the guessed variance of W counts for
 _BETS = np.linspace(0.15, _LARGEST, 9)  # tried where the growth of the capital is only estimated
 
 
-def betting_p_value(wrong: np.ndarray, kept: np.ndarray, rate: float, *, risk: float) -> np.ndarray:
+def betting_p_value(
+    wrong: np.ndarray, kept: np.ndarray, rate: float | np.ndarray, *, risk: float
+) -> np.ndarray:
     """P-value of "the error is ``rate`` or more" at each threshold, shape (T,).
 
     ``wrong`` and ``kept`` are the shares of each group's items that are kept and wrong, and kept,

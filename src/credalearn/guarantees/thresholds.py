@@ -281,9 +281,9 @@ def by_capacity(
     threshold = float(np.sort(items.score)[fewest_kept - 1]) if fewest_kept else None
     known, ends = _found(items, threshold, against), None
     if threshold is not None:
-        counts = (np.array([known[name]]) for name in ("errors", "kept"))
+        counts = (np.asarray(known[name]) for name in ("errors", "kept"))
         low, high = interval(*counts, confidence=confidence, binary=items.binary)
-        ends = float(low[0]), float(high[0])
+        ends = float(low), float(high)
     return Guarantee(
         method="capacity",
         **known,

@@ -50,7 +50,6 @@ def build_backbone(
     weights: str | Path | None = None,
 ) -> nn.Module:
     """A new backbone for items of this shape; a named one starts from the file, if there is one."""
-    name = type(backbone).__name__
     if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
         raise CredalError(
             f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
@@ -59,7 +58,7 @@ def build_backbone(
     path = None if weights is None else Path(weights)
     if not isinstance(backbone, str):
         if path is not None:
-            fix = f"load {path} into the {name} yourself"
+            fix = f"load {path} into the {type(backbone).__name__} yourself"
             raise CredalError(f"weights are for a backbone given by name. To fix: {fix}.")
         made = copy.deepcopy(backbone) if isinstance(backbone, nn.Module) else backbone()
         if not isinstance(made, nn.Module):

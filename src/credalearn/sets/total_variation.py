@@ -49,13 +49,8 @@ class TotalVariationBall(CredalSet):
             radius=radius,
         )
         reach = radius[:, None] if q.shape[1] > 1 else torch.zeros_like(q)  # one class: one point
-        self._keep(
-            q=q,
-            radius=radius,
-            lower=(q - reach).clamp(min=0),
-            upper=(q + reach).clamp(max=1),
-            soft=q,
-        )
+        self._keep(q=q, radius=radius, soft=q)
+        self._keep(lower=(q - reach).clamp(min=0), upper=(q + reach).clamp(max=1))
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """Up to ρ moved from the cheapest (or dearest) classes to the dearest (or cheapest)."""

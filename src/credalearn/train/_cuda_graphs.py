@@ -28,10 +28,7 @@ _WARM_UP_STEPS = 3  # in which libraries choose their algorithms and workspaces
 
 
 class RecordedLearner(Learner):
-    """A model whose steps are CUDA graphs on a stream of its own.
-
-    Network and loss must not make decisions on values.
-    """
+    """A model whose steps are CUDA graphs on a stream of its own."""
 
     unread_epochs = 1  # the loss is read while the next epoch runs: the GPU never waits
     checkpoint_seconds = 120.0  # 90 MB per ResNet-18 with its momentum: a second for eight models
@@ -149,10 +146,8 @@ class RecordedLearner(Learner):
 
     def _record(self) -> dict[int, torch.cuda.CUDAGraph]:
         """One graph per size of batch; weights and optimizer end as they were."""
-        before = {
-            name: tensor.clone()
-            for name, tensor in state_tensors(self.network, self.optimizer).items()
-        }
+        live = state_tensors(self.network, self.optimizer)
+        before = {name: tensor.clone() for name, tensor in live.items()}
         torch.cuda.synchronize(self.device)  # what the steps read was written on another stream
         graphs: dict[int, torch.cuda.CUDAGraph] = {}
         pool = None
