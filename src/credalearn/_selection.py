@@ -62,14 +62,8 @@ class Choice:
         return f"a linear model with penalty {self.penalty:.1g}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selected:
-    """The model that was chosen, and its predictions for the training items."""
-
-    choice: Choice
-    model: Model
-    folds: Rows  # number of each item's fold, shape (N,)
-    out_of_fold: CredalPredictions  # by the model of the other folds, not tempered
+# What was chosen, fitted, and predictions by the models of the other folds, not tempered.
+Selected = tuple[Choice, Model, CredalPredictions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +84,8 @@ def select(search: Search) -> Selected:
 
     def work(tell: Report) -> Selected:
         path = linear_path(items, search.folds, items.labels.reference, tell)
-        found = better(replace(search, report=tell), path)
-        likelihood = -items.cost(found.out_of_fold.probs)
-        return replace(found, choice=replace(found.choice, log_likelihood=likelihood))
+        choice, model, found = better(replace(search, report=tell), path)
+        return replace(choice, log_likelihood=-items.cost(found.probs)), model, found
 
     return _with_threads(items, search.report, work)
 
@@ -190,8 +183,7 @@ def _better(search: Search, path: LinearPath) -> Selected:
     problem, center = _last_fit(items, path)
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), SELECTED_METHOD, random_state=search.random_state)
-    choice = Choice(backbone="linear", penalty=path.penalty, candidates=tried)
-    return Selected(choice, model, folds, found)
+    return Choice(backbone="linear", penalty=path.penalty, candidates=tried), model, found
 
 
 def _better_network(search: Search, rival: Tensor, tried: int) -> Selected | None:
@@ -222,8 +214,7 @@ def _better_network(search: Search, rival: Tensor, tried: int) -> Selected | Non
     if gain.mean() <= gain.std() / len(gain) ** 0.5:
         return None
     model = _fit_network(search, np.arange(len(items)), epochs, "all items", 0.95)
-    choice = Choice(backbone="mlp", epochs=epochs, candidates=tried)
-    return Selected(choice, model, folds, found)
+    return Choice(backbone="mlp", epochs=epochs, candidates=tried), model, found
 
 
 def _fit_network(
@@ -278,4 +269,4 @@ def _taught(search: Search, path: LinearPath) -> Selected:
     network = problem.network(fit(problem, taught, path.penalty, center))
     model = Model(method, (network,), state, search.random_state)
     choice = Choice(backbone="linear", penalty=path.penalty, candidates=path.tried)
-    return Selected(choice, model, folds, predict(state))
+    return choice, model, predict(state)

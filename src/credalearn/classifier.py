@@ -329,12 +329,12 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         method, device = self._method(), find_device(self.device)
         with Progress(str(self.method)) if self.verbose else nullcontext() as progress:
             report = (lambda *_: None) if progress is None else progress.note
-            found = select(Search(chosen, folds, method, self.random_state, device, report))
-        self.model_, self.choice_ = found.model, found.choice
+            search = Search(chosen, folds, method, self.random_state, device, report)
+            self.choice_, self.model_, predicted = select(search)
         self.folds_ = np.full(len(items), -1)
-        self.folds_[used] = found.folds
-        self._set_temperatures(found.out_of_fold, chosen)
-        self.out_of_fold_ = found.out_of_fold.temper(self.temperatures_["truth"])
+        self.folds_[used] = folds
+        self._set_temperatures(predicted, chosen)
+        self.out_of_fold_ = predicted.temper(self.temperatures_["truth"])
 
     def _set_temperatures(self, predicted: CredalPredictions, items: Items) -> None:
         """Learn them from predictions of items that were not trained on."""

@@ -120,10 +120,8 @@ def _distinct(half: Half) -> tuple[Half, NDArray[np.intp]]:
     """The distinct rows of the items that are used, and which of them each item has, (N,)."""
     parts = [part for part in (half.building, half.held_out, half.posterior) if part is not None]
     rows = np.hstack(parts)[half.used]
-    first: dict[bytes, int] = {}
-    place = np.array([first.setdefault(row.tobytes(), len(first)) for row in rows], np.intp)
-    chosen = np.unique(place, return_index=True)[1]
-    return Half(*(part[half.used][chosen] for part in parts)), place
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return Half(*(part[half.used][first] for part in parts)), place.ravel()
 
 
 def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]) -> Floats:

@@ -117,9 +117,8 @@ def risk_profile(
     # Rows of float32 sum to a little more than 1 and would make −log p a little less than 0.
     losses = np.stack([exact.best(costs).numpy(force=True), exact.worst(costs).numpy(force=True)])
     losses = losses.clip(min=0)
-    low, high = _bootstrap(
-        losses, [(1 - confidence) / 2, (1 + confidence) / 2], draws, random_state
-    )
+    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = _bootstrap(losses, ends, draws, random_state)
     best, worst = (float(risk) for risk in losses.mean(1))
     return RiskProfile(
         optimistic=best,

@@ -7,19 +7,17 @@ nothing in an epoch waits for the device, and each model has its own stream, so 
 fill the GPU.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
 from credalearn.errors import TrainingError
-from credalearn.nets import Network
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import map_tensors
-from credalearn.train._learner import Learner, make_optimizer
+from credalearn.train._learner import Learner
 from credalearn.train.checkpoint import state_tensors
 from credalearn.train.distributed import world_size
 from credalearn.train.training import Training
@@ -40,14 +38,24 @@ class RecordedLearner(Learner):
                 f"execution={training.execution!r} needs one process on a GPU; the network is on "
                 f"{device}, in {world_size()} processes. To fix: execution='eager'."
             )
+        self.rate: Tensor = torch.tensor(training.recipe.learning_rate, device=device)
         super().__init__(training)
         self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.ends: dict[int, torch.cuda.Event] = {}  # epoch: when its steps are done
         self.is_image = self.inputs.ndim == 4
+        networks = (self.network, *training.teachers)
         if self.is_image:
-            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._adopt_loaded_state()
-        self.forward = self._ready(self.network)
+            for each in networks:
+                each.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        compiled = training.execution == "compiled"  # which predicts half again as fast
+        self.forward, *self.teachers = [x.compiled() if compiled else x for x in networks]
+        # What was loaded gets the memory order and the learning rate that the steps use.
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+        for parameter, state in self.optimizer.state.items():
+            for name, tensor in state.items():
+                if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
+                    state[name] = torch.empty_like(parameter).copy_(tensor)
         # What the recorded steps read and write.
         self.place = torch.zeros(1, dtype=torch.int64, device=device)
         self.epoch_number = torch.zeros((), dtype=torch.int64, device=device)
@@ -56,20 +64,6 @@ class RecordedLearner(Learner):
         mixed = training.mix is not None and not training.teachers
         self.epoch_labels = [map_tensors(self.labels, torch.clone) for _ in range(1 + mixed)]
         self.graphs = {} if self.finished else self._record()
-
-    def make_optimizer(self) -> Optimizer:
-        """The recipe's optimizer, with the learning rate in a tensor that recorded steps read."""
-        recipe = self.training.recipe
-        self.rate = torch.tensor(recipe.learning_rate, device=self.device)
-        return make_optimizer(self.network, recipe, rate=self.rate)
-
-    def make_teachers(self) -> list[Callable[[Tensor], Tensor]]:
-        """The teachers, in the memory order of images; compiled ones predict half again as fast."""
-        teachers = [each.to(self.device).eval() for each in self.training.teachers]
-        if self.inputs.ndim == 4:
-            for each in teachers:
-                each.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return [self._ready(each) for each in teachers]
 
     def begin_epoch(self) -> None:
         """Shuffle, augment and mix on the device, into the tensors that recorded steps read."""
@@ -130,19 +124,6 @@ class RecordedLearner(Learner):
         self.save()
         self.report()
         self.network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-
-    def _ready(self, network: Network) -> Callable[[Tensor], Tensor]:
-        """The forward pass, compiled if that is asked for."""
-        return network.compiled() if self.training.execution == "compiled" else network
-
-    def _adopt_loaded_state(self) -> None:
-        """Give what was loaded the memory order and the learning rate that the steps use."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
-        for parameter, state in self.optimizer.state.items():
-            for name, tensor in state.items():
-                if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
-                    state[name] = torch.empty_like(parameter).copy_(tensor)
 
     def _record(self) -> dict[int, torch.cuda.CUDAGraph]:
         """One graph per size of batch; weights and optimizer end as they were."""

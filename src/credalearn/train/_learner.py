@@ -26,6 +26,7 @@ class Learner:
 
     unread_epochs = 0  # epochs that may still run on the device when their successor starts
     checkpoint_seconds = 0.0  # least time between two checkpoints: here, one after every epoch
+    rate: Tensor | None = None  # learning rate, where recorded steps read it
 
     def __init__(self, training: Training) -> None:
         recipe = training.recipe
@@ -39,11 +40,13 @@ class Learner:
         steps = torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
         self.step_of_item = steps.to(self.device)
         self.random = RandomStream(self.device)
-        self.teachers = self.make_teachers()
+        self.teachers: list[Callable[[Tensor], Tensor]] = [
+            each.to(self.device).eval() for each in training.teachers
+        ]
         self.listener = training.listener if rank() == 0 else None
         self.failure: TrainingError | None = None
         self.stopped = False
-        self.optimizer = self.make_optimizer()
+        self.optimizer = make_optimizer(self.network, recipe, rate=self.rate)
         self.losses = self._resume()
         self.epoch = self.num_saved = self.num_reported = len(self.losses)
         self.saved_at = time.monotonic()
@@ -62,14 +65,6 @@ class Learner:
         """Whether no epoch is left to start."""
         ended = self.stopped or self.failure is not None
         return ended or self.epoch >= self.training.recipe.epochs
-
-    def make_optimizer(self) -> Optimizer:
-        """The recipe's optimizer."""
-        return make_optimizer(self.network, self.training.recipe)
-
-    def make_teachers(self) -> list[Callable[[Tensor], Tensor]]:
-        """The teachers, ready to predict."""
-        return [each.to(self.device).eval() for each in self.training.teachers]
 
     def begin_epoch(self) -> None:
         """Shuffle, augment and mix the items."""

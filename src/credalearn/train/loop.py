@@ -16,12 +16,11 @@ from credalearn.train._threads import on_one_thread
 from credalearn.train.distributed import summed, world_size
 from credalearn.train.training import Training
 
+Outcome = list[float] | TrainingError
 _LARGE_STEP = 2**23  # items of a batch times weights: 30 ms on one core
 
 
-def train(
-    trainings: Sequence[Training], *, deadline: float | None = None
-) -> list[list[float] | TrainingError]:
+def train(trainings: Sequence[Training], *, deadline: float | None = None) -> list[Outcome]:
     """Train the networks in place: the mean losses of each one's epochs, or why it failed.
 
     After the ``deadline``, a time of ``time.monotonic()``, no epoch starts but the first.
@@ -39,9 +38,7 @@ def _needs_threads(training: Training) -> bool:
     return on_gpu or images or world_size() > 1 or size * sum(numbers) > _LARGE_STEP
 
 
-def _train(
-    trainings: Sequence[Training], deadline: float | None, stopped: Event
-) -> list[list[float] | TrainingError]:
+def _train(trainings: Sequence[Training], deadline: float | None, stopped: Event) -> list[Outcome]:
     """See :func:`train`; ends after an epoch if ``stopped`` is set."""
     learners = [_learner(training) for training in trainings]
     active = [learner for learner in learners if not learner.finished]
