@@ -274,7 +274,8 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each item, shape (N,)."""
-        return np.asarray(self.classes_[self.predict_credal(X).classes.numpy()])
+        index = self.predict_credal(X).classes.numpy()  # refuses what is not fitted
+        return np.asarray(self.classes_[index])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on X against y, which is anything that :meth:`fit` takes.
