@@ -19,11 +19,7 @@ _SLACK = 1e-9  # a sum of shares such as 0.2 five times may exceed its whole num
 def p_value(
     errors: np.ndarray, n: np.ndarray, rate: float | np.ndarray, *, binary: bool
 ) -> np.ndarray:
-    r"""Probability of so few errors, or fewer, if the error rate were ``rate``.
-
-    :math:`P(B \le e)` of :math:`B \sim \mathrm{Bin}(n, r)` for binary errors; otherwise
-    :math:`\min(e^{-n\,\mathrm{kl}(\hat r, r)},\; \mathrm{e} \cdot P(B \le \lceil e \rceil))`.
-    """
+    """Probability of so few errors, or fewer, if the error rate were ``rate``."""
     if binary:
         return binomial_tail(errors, n, rate)
     observed = np.minimum(errors / n, rate)

@@ -139,10 +139,14 @@ def _by_sequence(
     place = sequence.search(risk)
     threshold = None if place is None else float(sequence.thresholds[place])
     bounds = [None] * len(promises) if place is None else sequence.bounds(place, risk)
-    made = [
-        _made(promise, items, threshold, bound)
-        for promise, bound in zip(promises, bounds, strict=True)
-    ]
+    made = []
+    for promise, bound in zip(promises, bounds, strict=True):
+        about, losses, _ = promise.losses(items)
+        kept = about & (items.score <= (-math.inf if threshold is None else threshold))
+        errors, scaled = float(losses[kept].sum() * promise.largest), bound
+        if bound is not None:
+            scaled = bound * promise.largest
+        made.append(replace(promise, kept=int(kept.sum()), errors=errors, bound=scaled))
     overall = promises[0] if promises[0].kind == "error" and not promises[0].costs else None
     return Guarantee(
         method=method,
@@ -153,21 +157,6 @@ def _by_sequence(
         promises=tuple(made if overall is None else made[1:]),
         shortfall=_shortfall(items, sequence, promises, risk) if place is None else None,
         expected_threshold=sequence.expected_threshold(risk),
-    )
-
-
-def _made(
-    promise: Promise, items: ScoredItems, threshold: float | None, bound: float | None
-) -> Promise:
-    """The promise with what was found about it."""
-    about, losses, _ = promise.losses(items)
-    kept = about & (items.score <= (-math.inf if threshold is None else threshold))
-    scale = promise.largest
-    return replace(
-        promise,
-        kept=int(kept.sum()),
-        errors=float(losses[kept].sum() * scale),
-        bound=None if bound is None else bound * scale,
     )
 
 

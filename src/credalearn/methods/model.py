@@ -117,9 +117,8 @@ def _dropping(network: Network, random_state: int) -> Iterator[None]:
             hook.remove()
 
 
-def _drop(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+def _drop(layer: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> Tensor:
     """Multiply by the mask that the layer draws for one item, on the CPU: all devices agree."""
-    del inputs  # which are the output, in evaluation mode
     layer.train()
     mask: Tensor = layer.forward(torch.ones(1, *output.shape[1:]))
     layer.eval()

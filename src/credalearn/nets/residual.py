@@ -125,12 +125,7 @@ class PreActivationBlock(nn.Module):
 
 
 def _blocks(
-    block: type[BasicBlock] | type[PreActivationBlock],
-    width_in: int,
-    widths: tuple[int, ...],
-    *,
-    depth: int,
-    dropout: float,
+    block: type[nn.Module], width_in: int, widths: tuple[int, ...], *, depth: int, dropout: float
 ) -> nn.Sequential:
     """Groups of ``depth`` blocks, one per width; each group but the first halves the image."""
     blocks: list[nn.Module] = []

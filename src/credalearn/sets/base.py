@@ -162,19 +162,18 @@ class CredalSet(ABC):
 
     def _keep_soft(self, values: ArrayLike | None) -> None:
         """Keep the soft label, where there is one: it must be a member of its set."""
-        if values is None:
-            self._keep(soft=None)
-            return
-        soft = as_distributions(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
-        require_shape(soft, self.lower.shape, name="soft")
-        require(
-            self.contains(soft, tolerance=1e-5)[:, None],
-            rule="a set must contain the soft label it was made from",
-            remedy="widen the set, or leave soft out",
-            soft=soft,
-            lower=self.lower,
-            upper=self.upper,
-        )
+        soft = None
+        if values is not None:
+            soft = as_distributions(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
+            require_shape(soft, self.lower.shape, name="soft")
+            require(
+                self.contains(soft, tolerance=1e-5)[:, None],
+                rule="a set must contain the soft label it was made from",
+                remedy="widen the set, or leave soft out",
+                soft=soft,
+                lower=self.lower,
+                upper=self.upper,
+            )
         self._keep(soft=soft)
 
     def _rows(self, values: ArrayLike, name: str) -> Tensor:
@@ -214,8 +213,7 @@ def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
     joined: CredalSet = object.__new__(type(batches[0]))  # of sets that are checked already
     for name in (each.name for each in fields(joined) if each.name != "soft"):
         parts = [getattr(batch, name) for batch in batches]
-        parts = parts if name in ("lower", "upper") else _as_many(parts, name)
-        joined._keep(**{name: torch.cat(parts)})
+        joined._keep(**{name: torch.cat(_as_many(parts, name))})
     joined._keep(soft=soft)
     return joined
 

@@ -144,5 +144,4 @@ def _bootstrap(losses: np.ndarray, ends: list[float], draws: int, random_state: 
     finite, hits = np.split(sums, 2, axis=1)
     means = np.where(hits > 0, np.inf, finite / num_items)
     # Values that were drawn: there is nothing between a finite and an infinite one.
-    found: np.ndarray = np.quantile(means, ends, axis=0, method="inverted_cdf")
-    return found
+    return np.asarray(np.quantile(means, ends, axis=0, method="inverted_cdf"))

@@ -51,9 +51,8 @@ def cutmix(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tens
         cut = (sides[0][:, :, None] & sides[1][:, None, :])[:, None]
     else:
         places = torch.rand(count, sizes[0], device=inputs.device).argsort(1)
-        cut = (places < (sizes[0] * (1 - kept)).round()[:, None]).view(
-            count, -1, *[1] * len(sizes[1:])
-        )
+        cut = places < (sizes[0] * (1 - kept)).round()[:, None]
+        cut = cut.view(count, -1, *[1] * len(sizes[1:]))
     return torch.where(cut, inputs[partners], inputs), 1 - cut.flatten(1).float().mean(1)
 
 
