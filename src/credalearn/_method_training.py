@@ -71,8 +71,7 @@ class MethodTraining:
 
     def beside(self, suffix: str) -> Path | None:
         """The checkpoint of another training, such as that of one member of an ensemble."""
-        path = self.checkpoint
-        return None if path is None else path.with_stem(f"{path.stem}-{suffix}")
+        return self.checkpoint and self.checkpoint.with_stem(f"{self.checkpoint.stem}-{suffix}")
 
     def _fit_taught(self, inputs: Tensor, labels: CredalSet, groups: np.ndarray | None) -> Trained:
         """A student of softmax networks that the same backbone, recipe and data make."""

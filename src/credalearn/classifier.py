@@ -188,14 +188,9 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         if not isinstance(y, CredalSet):
             y, classes = ordered_columns(as_numpy(y, name="y"), classes)
             y = validate_data(fitted, y=y, multi_output=True)
-        fitted._encoder, inputs = fit_encoder(
-            fitted,
-            X,
-            texts=self.encoder == "tfidf",
-            sparse=self._selects,
-            table=self._backbone() in TABLE_BACKBONES,
-            used=used,
-        )
+        texts, table = self.encoder == "tfidf", self._backbone() in TABLE_BACKBONES
+        kinds = {"texts": texts, "table": table, "sparse": self._selects}
+        fitted._encoder, inputs = fit_encoder(fitted, X, used=used, **kinds)
         if len(y) != inputs.shape[0]:
             raise CredalError(
                 f"X and y must have the same number of items; got {inputs.shape[0]} and {len(y)}."

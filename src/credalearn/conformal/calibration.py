@@ -40,8 +40,7 @@ SCALES: dict[Scale, Callable[[Tensor], Tensor]] = {
     "top-probability": lambda p: 1 - p.amax(1, keepdim=True) + FLOOR,
     "none": lambda p: torch.ones_like(p[:, :1]),
 }
-NARROW: tuple[Scale, ...] = ("relative-variance", "binomial", "stretched")
-"""Scales of boxes that may be the narrowest."""
+NARROW: tuple[Scale, ...] = ("relative-variance", "binomial", "stretched")  # perhaps narrowest
 
 
 def stretch_of(probs: Tensor, scale: Scale) -> Tensor:

@@ -123,14 +123,10 @@ class Sequence:
             tuple(evidence(each, promise, thresholds, method == "betting") for promise in promises)
             for each in (items, source)
         ]
-        return cls(
-            method,
-            thresholds,
-            np.searchsorted(ordered, thresholds, side="right") / len(items),
-            found[0],
-            None if reference is None else found[1],
-            tuple(each.rate for each in promises),
-        )
+        shares = np.searchsorted(ordered, thresholds, side="right") / len(items)
+        expected = None if reference is None else found[1]
+        rates = tuple(each.rate for each in promises)
+        return cls(method, thresholds, shares, found[0], expected, rates)
 
     def p_values(self, risk: float, number: float | None = None) -> np.ndarray:
         """Largest p-value of all promises at each threshold; expected ones for another number."""
@@ -146,14 +142,11 @@ class Sequence:
         return whole.p_values(risk, number or self.evidence[0].number)
 
     def start(self, risk: float, number: float | None = None) -> int:
-        r"""Index of the first threshold that is tested: where the reference items err least.
-
-        Without them, the first that keeps enough items for a few errors,
-        :math:`\log(1/\delta) / \mathrm{kl}(r/4, r)`, but at most half of the items; at least 20 %
-        of them, and as many as pass without an error. (At 300 items, r = 10 % and δ = 5 %: 70.
-        Starting at 29 kept 23 % instead of 44 % in a simulation.) With groups it is the share of
-        each group for which G groups are enough at an error of r/4.
-        """
+        """Index of the first threshold that is tested: where the reference items err least."""
+        # Without them, the first that keeps enough items for a few errors, log(1/δ) / kl(r/4, r),
+        # but at most half of the items; at least 20 % of them, and as many as pass without an
+        # error. (At 300 items, r = 10 % and δ = 5 %: 70. Starting at 29 kept 23 % instead of 44 %
+        # in a simulation.) With groups it is the share of each for which G groups are enough.
         predicted = self.predicted(risk, number)
         if predicted is not None:
             return int(predicted.argmin())

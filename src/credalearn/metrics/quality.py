@@ -16,15 +16,8 @@ Table = Mapping[str, Mapping[str, ArrayLike]]
 
 _DECIMALS = 12  # 0.3 and 0.1 + 0.2 differ by 6e-17 in float64, and must tie
 
-LARGER_IS_BETTER = {
-    "accuracy": True,
-    "ece": False,
-    "auarc": True,
-    "normalized_auarc": True,
-    "aurc": False,
-    "spearman_error": True,
-    "auroc": True,
-}
+_METRICS = ("accuracy", "ece", "auarc", "normalized_auarc", "aurc", "spearman_error", "auroc")
+_SMALLER_IS_BETTER = ("ece", "aurc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +205,7 @@ def _by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
     found = {}
     for metric in metrics:
         kind, rows = metric.split(":")[0], []
-        check_choice(kind, LARGER_IS_BETTER, name="metric")
+        check_choice(kind, _METRICS, name="metric")
         for method, row in table.items():
             name = f"table[{method!r}][{metric!r}]"
             if metric not in row:
@@ -220,7 +213,7 @@ def _by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
             rows.append(as_scores(row[metric], name=name).astype(np.float64))
             if len(rows[-1]) != len(rows[0]) or not np.isfinite(rows[-1]).all():
                 raise CredalError(f"{name} must be one finite number for each of the same seeds.")
-        found[metric] = np.stack(rows) if LARGER_IS_BETTER[kind] else -np.stack(rows)
+        found[metric] = -np.stack(rows) if kind in _SMALLER_IS_BETTER else np.stack(rows)
     if len({values.shape for values in found.values()}) > 1:
         raise CredalError("every metric must have one value for each of the same seeds.")
     return found

@@ -65,8 +65,6 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
         tensor([0.4690])
     """
     box = Intervals(lower, upper)
-    if len(box) == 0:
-        return box.lower.new_zeros(0)
     few = box.num_classes <= ENUMERATED_CLASSES
     solve = _enumerated if few else _searched
     width = box.num_classes * (2**box.num_classes if few else 1)

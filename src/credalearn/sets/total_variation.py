@@ -69,10 +69,8 @@ class TotalVariationBall(CredalSet):
         """
         if self.num_classes == 1:
             return torch.zeros_like(self.radius)
-        if self.num_classes > ENUMERATED_SPLITS:
-            part = self.q.amax(1).clamp(0.5, 1)
-        else:
-            part = evenest_split(self.q)
+        many = self.num_classes > ENUMERATED_SPLITS
+        part = self.q.amax(1).clamp(0.5, 1) if many else evenest_split(self.q)
         return self.radius.minimum(part) + self.radius.minimum(1 - part)
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:

@@ -137,9 +137,7 @@ def halves_of_annotators(
     def drawn() -> Half:
         builders = random.permutation(people)[:wanted]
         builds = np.where(who >= 0, np.isin(who, builders), random.random(len(who)) < share)
-        soft = None
-        if posterior is not None:
-            soft = posterior(items[builds], who[builds], labels[builds])
+        soft = posterior and posterior(items[builds], who[builds], labels[builds])
         return Half(tally(builds), tally(~builds), soft)
 
     return (drawn() for _ in range(splits))

@@ -67,11 +67,8 @@ class RecordedLearner(Learner):
 
     def begin_epoch(self) -> None:
         """Shuffle, augment and mix on the device, into the tensors that recorded steps read."""
-        compiled = self.training.execution == "compiled"
-        with (
-            torch.cuda.stream(self.stream),
-            _fast_libraries(compiled=compiled) if self.teachers else nullcontext(),
-        ):
+        fast = self._fast_libraries() if self.teachers else nullcontext()
+        with torch.cuda.stream(self.stream), fast:
             inputs, labels, kept = self.shuffled()
             self.epoch_inputs.copy_(inputs)
             self.epoch_kept.copy_(kept)
@@ -132,7 +129,7 @@ class RecordedLearner(Learner):
         torch.cuda.synchronize(self.device)  # what the steps read was written on another stream
         graphs: dict[int, torch.cuda.CUDAGraph] = {}
         pool = None
-        with _fast_libraries(compiled=self.training.execution == "compiled"):
+        with self._fast_libraries():
             for size in sorted(set(self.sizes), reverse=True):
                 number = self.sizes.index(size)
                 with torch.cuda.stream(self.stream):
@@ -153,19 +150,18 @@ class RecordedLearner(Learner):
         torch.cuda.synchronize(self.device)
         return graphs
 
+    @contextmanager
+    def _fast_libraries(self) -> Iterator[None]:
+        """Let cuDNN time its algorithms; where torch.compile fails, keep the layers as they are."""
+        suppressed: nullcontext[None] = nullcontext()
+        if self.training.execution == "compiled":
+            from torch._dynamo import config  # takes seconds to import, and is needed nowhere else
 
-@contextmanager
-def _fast_libraries(*, compiled: bool) -> Iterator[None]:
-    """Let cuDNN time its algorithms; where torch.compile fails, keep the layers as they are."""
-    suppressed: nullcontext[None] = nullcontext()
-    if compiled:
-        from torch._dynamo import config  # takes seconds to import, and is needed nowhere else
-
-        suppressed = config.patch(suppress_errors=True)
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = True
-    try:
-        with suppressed:
-            yield
-    finally:
-        torch.backends.cudnn.benchmark = before
+            suppressed = config.patch(suppress_errors=True)
+        before = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = True
+        try:
+            with suppressed:
+                yield
+        finally:
+            torch.backends.cudnn.benchmark = before

@@ -18,6 +18,7 @@ from credalearn.train.checkpoint import describe_run, load_checkpoint, save_chec
 from credalearn.train.distributed import all_or_none, rank, same_buffers, summed, world_size, wrap
 from credalearn.train.training import Recipe, Training
 
+Forward = Callable[[Tensor], Tensor]  # from inputs to logits
 _TAUGHT_AT_ONCE = 2000  # items: a ResNet-18's hidden layers take 2 GB for them
 
 
@@ -40,9 +41,7 @@ class Learner:
         steps = torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
         self.step_of_item = steps.to(self.device)
         self.random = RandomStream(self.device)
-        self.teachers: list[Callable[[Tensor], Tensor]] = [
-            each.to(self.device).eval() for each in training.teachers
-        ]
+        self.teachers: list[Forward] = [x.to(self.device).eval() for x in training.teachers]
         self.listener = training.listener if rank() == 0 else None
         self.failure: TrainingError | None = None
         self.stopped = False
@@ -52,7 +51,7 @@ class Learner:
         self.saved_at = time.monotonic()
         self.totals = torch.zeros(recipe.epochs, device=self.device)
         self.total = torch.zeros((), device=self.device)  # loss of this epoch, summed over items
-        self.forward: Callable[[Tensor], Tensor] = wrap(
+        self.forward: Forward = wrap(
             self.network.train(),
             recipe,
             num_items=len(self.inputs),

@@ -65,9 +65,8 @@ def rank() -> int:
 
 def find_device(name: str) -> torch.device:
     """The device of this name; for ``"auto"`` a GPU where there is one, else the CPU."""
-    wanted = name
-    if name == "auto":
-        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    wanted = best if name == "auto" else name
     try:
         torch.zeros(1, device=wanted).item()  # "meta" is a device, but has no values
         return torch.device(wanted)

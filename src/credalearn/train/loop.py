@@ -54,7 +54,10 @@ def _train(trainings: Sequence[Training], deadline: float | None, stopped: Event
             if learner.finished:  # at once: its losses are read, and others go on without it
                 learner.finish()
         active = [learner for learner in active if not learner.finished]
-        if stopped.is_set() or (active and _is_over(deadline, active[0].device)):
+        over = deadline is not None and time.monotonic() >= deadline
+        if active and world_size() > 1:  # all stop after the same epoch
+            over = bool(summed(torch.tensor(int(over), device=active[0].device)))
+        if stopped.is_set() or over:
             break
     for learner in learners:
         learner.finish()
@@ -67,11 +70,3 @@ def _learner(training: Training) -> Learner:
     from credalearn.train._cuda_graphs import RecordedLearner  # for GPUs alone
 
     return RecordedLearner(training)
-
-
-def _is_over(deadline: float | None, device: torch.device) -> bool:
-    """Whether the deadline of any process has passed: all stop after the same epoch."""
-    passed = deadline is not None and time.monotonic() >= deadline
-    if world_size() == 1:
-        return passed
-    return bool(summed(torch.tensor(int(passed), device=device)))
