@@ -19,9 +19,8 @@ class MLP(nn.Module):
         if len(input_shape) != 1:
             got = f"one item of X has shape {input_shape}"
             raise CredalError(f"the backbone 'mlp' takes a table; {got}. To fix: flatten X.")
-        widths = (input_shape[0], *hidden)
         layers: list[nn.Module] = [Standardize(input_shape[0])]
-        for width_in, width_out in pairwise(widths):
+        for width_in, width_out in pairwise((input_shape[0], *hidden)):
             layers += [nn.Linear(width_in, width_out), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 
 import numpy as np
 import torch
@@ -59,15 +59,15 @@ class RuleCoverage:
 
     def agrees(self, confidence: float) -> bool:
         """Whether ``agree`` is at least the confidence, within two standard errors."""
-        known = isfinite(self.agree_error)
-        return known and self.agree + _ERRORS * self.agree_error >= confidence
+        return self.agree_error < inf and self.agree + _ERRORS * self.agree_error >= confidence
 
     @property
     def bound_holds(self) -> bool:
         """Whether ``stated`` is at most ``held_out``, within two standard errors."""
-        known = isfinite(self.gap_error)
         # Equal sums of thousands of terms differ by rounding where the error is 0.
-        return known and self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
+        return (
+            self.gap_error < inf and self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
+        )
 
 
 def coverage_of_rules(
