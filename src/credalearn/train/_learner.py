@@ -132,7 +132,8 @@ class Learner:
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.rate_at(self.epoch + number / len(self.sizes))
         start, size = self.starts[number], self.sizes[number]
-        rows = slice(*(start + size * each // world_size() for each in (rank(), rank() + 1)))
+        first, last = (size * each // world_size() for each in (rank(), rank() + 1))
+        rows = slice(start + first, start + last)
         labels = [each[rows] for each in self.epoch_labels]
         return self.epoch_inputs[rows], labels, self.epoch_kept[start], self.epoch
 

@@ -25,8 +25,8 @@ class CheckpointError(TrainingError):
 def describe_run(training: Training) -> Described:
     """Recipe, functions and device of a run in words, network and data as digests."""
     network, inputs, labels = training.network, training.inputs, training.labels
-    parts = {each.name: getattr(labels, each.name) for each in fields(labels)}
-    parts = {name: tensor for name, tensor in parts.items() if tensor is not None}
+    names = [each.name for each in fields(labels)]
+    parts = {name: x for name in names if (x := getattr(labels, name)) is not None}
     return {
         **asdict(training.recipe),
         "method": _name(training.loss),

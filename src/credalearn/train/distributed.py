@@ -65,8 +65,9 @@ def rank() -> int:
 
 def find_device(name: str) -> torch.device:
     """The device of this name; for ``"auto"`` a GPU where there is one, else the CPU."""
-    best = "cuda" if torch.cuda.is_available() else "cpu"
-    wanted = best if name == "auto" else name
+    wanted = name
+    if name == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         torch.zeros(1, device=wanted).item()  # "meta" is a device, but has no values
         return torch.device(wanted)
