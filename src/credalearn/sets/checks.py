@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credalearn._checks import refuse_masked as refuse_masked
+from credalearn._checks import refuse_masked
 from credalearn.errors import CredalError
 
 Batch = TypeVar("Batch", bound=Any)
@@ -40,15 +40,10 @@ def as_tensor(values: Any, *, name: str) -> Tensor:
         raise CredalError(
             f"{name} must be an array of numbers; {str(error).rstrip('.')}."
         ) from error
-    refuse_no_array(tensor, name=name)
-    return tensor
-
-
-def refuse_no_array(tensor: Tensor, *, name: str) -> None:
-    """Raise unless a tensor is dense, real and has values."""
     if tensor.is_meta or tensor.layout != torch.strided or tensor.is_complex():
         kind = f"{tensor.dtype} with layout {tensor.layout} on {tensor.device}"
         raise CredalError(f"{name} must be a dense tensor of real numbers; got {kind}.")
+    return tensor
 
 
 def as_floats(values: Any, *, name: str, ndim: int | None, finite: bool = True) -> Tensor:
