@@ -101,12 +101,18 @@ def coverage_of_rules(
         raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
     found: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
-        distinct, place = _distinct(half)
+        # Items with equal votes are compared once.
+        parts = [
+            part for part in (half.building, half.held_out, half.posterior) if part is not None
+        ]
+        rows = np.hstack(parts)[half.used]
+        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        distinct = Half(*(part[half.used][first] for part in parts))
         for rule in rules:
             given = (("s", s), ("confidence", confidence))
             options = {name: value for name, value in given if rule in USING[name]}
             values = np.full((len(half.used), len(_VALUES)), np.nan)
-            values[half.used] = _compare(distinct, rule, level, options)[place]
+            values[half.used] = _compare(distinct, rule, level, options)[place.ravel()]
             found[rule].append(values)
     if not any(np.isfinite(values).any() for values in found[rules[0]]):
         raise CredalError(
@@ -114,14 +120,6 @@ def coverage_of_rules(
             "from two or more annotators."
         )
     return tuple(_summary(rule, np.stack(values)) for rule, values in found.items())
-
-
-def _distinct(half: Half) -> tuple[Half, NDArray[np.intp]]:
-    """The distinct rows of the items that are used, and which of them each item has, (N,)."""
-    parts = [part for part in (half.building, half.held_out, half.posterior) if part is not None]
-    rows = np.hstack(parts)[half.used]
-    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    return Half(*(part[half.used][first] for part in parts)), place.ravel()
 
 
 def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]) -> Floats:

@@ -25,8 +25,32 @@ def train(trainings: Sequence[Training], *, deadline: float | None = None) -> li
 
     After the ``deadline``, a time of ``time.monotonic()``, no epoch starts but the first.
     """
-    several = any(_needs_threads(training) for training in trainings)
-    return on_one_thread(lambda stopped: _train(trainings, deadline, stopped), unless=several)
+
+    def work(stopped: Event) -> list[Outcome]:
+        learners = [_learner(training) for training in trainings]
+        active = [learner for learner in learners if not learner.finished]
+        while active:
+            for learner in active:
+                learner.begin_epoch()
+            for number in range(max(len(learner.sizes) for learner in active)):
+                for learner in active:
+                    if number < len(learner.sizes):
+                        learner.step(number)
+            for learner in active:
+                learner.end_epoch()
+                if learner.finished:  # at once: its losses are read, and others go on without it
+                    learner.finish()
+            active = [learner for learner in active if not learner.finished]
+            over = deadline is not None and time.monotonic() >= deadline
+            if active and world_size() > 1:  # all stop after the same epoch
+                over = bool(summed(torch.tensor(int(over), device=active[0].device)))
+            if stopped.is_set() or over:
+                break
+        for learner in learners:
+            learner.finish()
+        return [learner.failure or learner.losses for learner in learners]
+
+    return on_one_thread(work, unless=any(map(_needs_threads, trainings)))
 
 
 def _needs_threads(training: Training) -> bool:
@@ -36,32 +60,6 @@ def _needs_threads(training: Training) -> bool:
     images = training.inputs.ndim > 2  # their weights are used many times
     on_gpu = next(training.network.parameters()).device.type != "cpu"
     return on_gpu or images or world_size() > 1 or size * sum(numbers) > _LARGE_STEP
-
-
-def _train(trainings: Sequence[Training], deadline: float | None, stopped: Event) -> list[Outcome]:
-    """See :func:`train`; ends after an epoch if ``stopped`` is set."""
-    learners = [_learner(training) for training in trainings]
-    active = [learner for learner in learners if not learner.finished]
-    while active:
-        for learner in active:
-            learner.begin_epoch()
-        for number in range(max(len(learner.sizes) for learner in active)):
-            for learner in active:
-                if number < len(learner.sizes):
-                    learner.step(number)
-        for learner in active:
-            learner.end_epoch()
-            if learner.finished:  # at once: its losses are read, and others go on without it
-                learner.finish()
-        active = [learner for learner in active if not learner.finished]
-        over = deadline is not None and time.monotonic() >= deadline
-        if active and world_size() > 1:  # all stop after the same epoch
-            over = bool(summed(torch.tensor(int(over), device=active[0].device)))
-        if stopped.is_set() or over:
-            break
-    for learner in learners:
-        learner.finish()
-    return [learner.failure or learner.losses for learner in learners]
 
 
 def _learner(training: Training) -> Learner:
