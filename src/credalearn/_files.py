@@ -35,11 +35,9 @@ class NotWrittenError(CredalError):
 def whole_file(
     path: Path, *, other: str | None = "name another file", within: Path | None = None
 ) -> Iterator[Path]:
-    """A temporary path that replaces ``path`` when the block ends without error.
-
-    A link is followed, but not out of the folder ``within``. ``other`` is the remedy in errors;
-    None passes the OSError on.
-    """
+    """A temporary path that replaces ``path`` when the block ends without error."""
+    # A link is followed, but not out of ``within``. Without ``other``, the remedy in errors, the
+    # OSError is passed on.
     with nullcontext() if other is None else writing(path, other=other):
         target = _target(path, within)
         target.parent.mkdir(parents=True, exist_ok=True)

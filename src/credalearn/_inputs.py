@@ -9,11 +9,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from credalearn._checks import refuse_masked
 from credalearn._ranks import as_array
 from credalearn._table_encoder import Table, TableEncoder
 from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError
-from credalearn.sets.checks import refuse_masked, refuse_no_array
+from credalearn.sets.checks import as_tensor
 from credalearn.train.linear import Inputs
 
 Encoder = TableEncoder | TextEncoder | None  # None: a sparse matrix, or an array of any shape
@@ -71,8 +72,7 @@ def as_numpy(values: Any, *, name: str) -> Any:
     """Tensors and objects with an array as arrays; scikit-learn would ignore a mask."""
     refuse_masked(values, name=name)
     if isinstance(values, Tensor):
-        refuse_no_array(values, name=name)
-        return as_array(values)
+        return as_array(as_tensor(values, name=name))
     is_table = hasattr(values, "columns") or issparse(values)
     return np.asarray(values) if hasattr(values, "__array__") and not is_table else values
 

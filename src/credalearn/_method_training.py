@@ -71,19 +71,7 @@ class MethodTraining:
 
     def beside(self, suffix: str) -> Path | None:
         """The checkpoint of another training, such as that of one member of an ensemble."""
-        path = self.checkpoint
-        return None if path is None else path.with_stem(f"{path.stem}-{suffix}")
-
-    def network(self, inputs: Tensor, num_classes: int) -> Network:
-        """An untrained network for such inputs, on the device."""
-        return build_network(
-            self.backbone,
-            inputs,
-            num_heads=self.method.num_heads,
-            num_classes=num_classes,
-            dropout=self.method.dropout,
-            weights=self.weights,
-        ).to(self.device)
+        return self.checkpoint and self.checkpoint.with_stem(f"{self.checkpoint.stem}-{suffix}")
 
     def _fit_taught(self, inputs: Tensor, labels: CredalSet, groups: np.ndarray | None) -> Trained:
         """A student of softmax networks that the same backbone, recipe and data make."""
@@ -111,7 +99,14 @@ class MethodTraining:
         """The training of member ``number``, whose random_state is the recipe's plus that."""
         recipe = replace(self.recipe, random_state=self.recipe.random_state + number)
         with seeded(self.device, recipe.random_state, 0):
-            network = self.network(inputs, labels.num_classes)
+            network = build_network(
+                self.backbone,
+                inputs,
+                num_heads=self.method.num_heads,
+                num_classes=labels.num_classes,
+                dropout=self.method.dropout,
+                weights=self.weights,
+            ).to(self.device)
         augment, mix = AUGMENTS[self.augment]
         alone = self.method.num_members == 1
         return Training(

@@ -64,7 +64,9 @@ def write_model(folder: Path, config: ModelConfig, model: Model) -> None:
         weights = member.state_dict().items()
         tensors |= {f"member{number}.{name}": tensor for name, tensor in weights}
     content = {"format": _FORMAT, **asdict(config), "weights_sha256": digest_of(tensors)}
-    content = json.loads(json.dumps(content, default=_plain))
+    # Parameter grids contain NumPy's numbers.
+    plain = json.dumps(content, default=lambda x: x.item() if isinstance(x, np.generic) else str(x))
+    content = json.loads(plain)
     content["config_sha256"] = _digest(content)
     text = json.dumps(content, indent=2, ensure_ascii=False)
     write_tensors(folder / "model.safetensors", tensors, metadata={"config": text})
@@ -120,8 +122,3 @@ def other_version(place: str | Path, why: Exception) -> CredalError:
 
 def _digest(config: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
-
-
-def _plain(value: object) -> object:
-    """Options as JSON has them: NumPy's numbers, which parameter grids contain, and devices."""
-    return value.item() if isinstance(value, np.generic) else str(value)

@@ -40,8 +40,7 @@ def kept_means(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, len(ordered))
     sums = values[order].cumsum()[ends - 1]
     # Among equals the expected sum grows in equal steps: along a straight line.
-    means: np.ndarray = np.interp(kept, np.append(0, ends), np.append(0, sums)) / kept
-    return means
+    return np.asarray(np.interp(kept, np.append(0, ends), np.append(0, sums)) / kept)
 
 
 def as_array(values: Any) -> Any:

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import nan
 from threading import Event
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from credalearn._folds import Items, Rows, make_folds, out_of_fold, rows_outside
+from credalearn._folds import Items, Rows, out_of_fold, rows_outside
 from credalearn._temperature import fit_temperature, temper
 from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Method, Model, Outputs
@@ -63,14 +62,8 @@ class Choice:
         return f"a linear model with penalty {self.penalty:.1g}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selected:
-    """The model that was chosen, and its predictions for the training items."""
-
-    choice: Choice
-    model: Model
-    folds: Rows  # number of each item's fold, shape (N,)
-    out_of_fold: CredalPredictions  # by the model of the other folds, not tempered
+# What was chosen, fitted, and predictions by the models of the other folds, not tempered.
+Selected = tuple[Choice, Model, CredalPredictions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,48 +78,38 @@ class Search:
     report: Report
 
 
-def select(
-    items: Items,
-    *,
-    method: Method,
-    groups: NDArray[Any] | None,
-    random_state: int,
-    device: torch.device,
-    report: Report | None,
-) -> Selected:
+def select(search: Search) -> Selected:
     """Compare the candidates on folds, and fit the best one on all items."""
-    folds = make_folds(items.truth, groups, random_state=random_state)
+    items, better = search.items, _better if search.method.teachers is None else _taught
 
     def work(tell: Report) -> Selected:
-        path = linear_path(items, folds, items.labels.reference, tell)
-        search = Search(items, folds, method, random_state, device, tell)
-        found = (_better if method.teachers is None else _taught)(search, path)
-        likelihood = -items.cost(found.out_of_fold.probs)
-        return replace(found, choice=replace(found.choice, log_likelihood=likelihood))
+        path = linear_path(items, search.folds, items.labels.reference, tell)
+        choice, model, found = better(replace(search, report=tell), path)
+        return replace(choice, log_likelihood=-items.cost(found.probs)), model, found
 
-    return _with_threads(items, report, work)
+    return _with_threads(items, search.report, work)
 
 
 def logistic_regression(items: Items, folds: Rows) -> Tensor:
     """Out-of-fold probabilities of the rival: one linear head on the right class, tempered."""
-    path = _with_threads(items, None, partial(linear_path, items, folds, items.truth))
+    work = partial(linear_path, items, folds, items.truth)
+    path = _with_threads(items, lambda *_: None, work)
     return temper(path.probs, fit_temperature(path.probs, items.truth, weight=items.weight))
 
 
-def _with_threads(items: Items, report: Report | None, work: Callable[[Report], _T]) -> _T:
+def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
     """What ``work`` returns, on one thread of torch unless the table is large."""
 
     def run(stopped: Event) -> _T:
         def tell(text: str, share: float) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
-            if report is not None:
-                report(text, share)
+            report(text, share)
 
         return work(tell)
 
     is_large = isinstance(items.inputs, Tensor) and items.inputs.numel() > _LARGE_TABLE
-    return run(Event()) if is_large else on_one_thread(run)
+    return on_one_thread(run, unless=is_large)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,8 +183,7 @@ def _better(search: Search, path: LinearPath) -> Selected:
     problem, center = _last_fit(items, path)
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), SELECTED_METHOD, random_state=search.random_state)
-    choice = Choice(backbone="linear", penalty=path.penalty, candidates=tried)
-    return Selected(choice, model, folds, found)
+    return Choice(backbone="linear", penalty=path.penalty, candidates=tried), model, found
 
 
 def _better_network(search: Search, rival: Tensor, tried: int) -> Selected | None:
@@ -232,8 +214,7 @@ def _better_network(search: Search, rival: Tensor, tried: int) -> Selected | Non
     if gain.mean() <= gain.std() / len(gain) ** 0.5:
         return None
     model = _fit_network(search, np.arange(len(items)), epochs, "all items", 0.95)
-    choice = Choice(backbone="mlp", epochs=epochs, candidates=tried)
-    return Selected(choice, model, folds, found)
+    return Choice(backbone="mlp", epochs=epochs, candidates=tried), model, found
 
 
 def _fit_network(
@@ -288,4 +269,4 @@ def _taught(search: Search, path: LinearPath) -> Selected:
     network = problem.network(fit(problem, taught, path.penalty, center))
     model = Model(method, (network,), state, search.random_state)
     choice = Choice(backbone="linear", penalty=path.penalty, candidates=path.tried)
-    return Selected(choice, model, folds, predict(state))
+    return choice, model, predict(state)

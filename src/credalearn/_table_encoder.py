@@ -128,11 +128,10 @@ def refusal(name: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> Cred
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a column of numbers, or of texts if there are ``values``, becomes features.
+    """How a column of numbers, or of texts if there are ``values``, becomes features."""
 
-    Missing numbers become the mean in training, which standardization maps to 0: they add
-    nothing to a linear score, and the indicator alone says what their absence means.
-    """
+    # Missing numbers become the mean in training, which standardization maps to 0: they add
+    # nothing to a linear score, and the indicator alone says what their absence means.
 
     name: str
     fill: float | None = None  # of numbers; None: training had no value, and the feature is 0

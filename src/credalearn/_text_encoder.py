@@ -22,11 +22,10 @@ _MOST_TERMS = 2**17  # of each kind, the most frequent: a linear model of two cl
 
 @dataclass(frozen=True, slots=True)
 class TextEncoder:
-    """Terms of the training texts, each with the number of texts that contain it.
+    """Terms of the training texts, each with the number of texts that contain it."""
 
-    A term that occurs c times in a text has the value (1 + ln c) (1 + ln((1 + n) / (1 + d))), where
-    d of n training texts contain it. The values of words and those of characters have length 1.
-    """
+    # A term that occurs c times in a text has the value (1 + ln c) (1 + ln((1 + n) / (1 + d))) if d
+    # of n training texts contain it. The values of words and those of characters have length 1.
 
     num_texts: int
     words: dict[str, int]  # one and two words

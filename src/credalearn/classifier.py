@@ -23,7 +23,7 @@ from credalearn._classifier_options import TABLE_BACKBONES, ClassifierOptions
 from credalearn._folds import Items, make_folds
 from credalearn._inputs import Encoder, as_numpy, encode, fit_encoder
 from credalearn._model_files import ModelConfig, write_model
-from credalearn._selection import CENTER, Choice, select
+from credalearn._selection import CENTER, Choice, Search, select
 from credalearn._table_encoder import TableEncoder
 from credalearn._targets import (
     as_credal,
@@ -188,14 +188,9 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         if not isinstance(y, CredalSet):
             y, classes = ordered_columns(as_numpy(y, name="y"), classes)
             y = validate_data(fitted, y=y, multi_output=True)
-        fitted._encoder, inputs = fit_encoder(
-            fitted,
-            X,
-            texts=self.encoder == "tfidf",
-            sparse=self._selects,
-            table=self._backbone() in TABLE_BACKBONES,
-            used=used,
-        )
+        texts, table = self.encoder == "tfidf", self._backbone() in TABLE_BACKBONES
+        kinds = {"texts": texts, "table": table, "sparse": self._selects}
+        fitted._encoder, inputs = fit_encoder(fitted, X, used=used, **kinds)
         if len(y) != inputs.shape[0]:
             raise CredalError(
                 f"X and y must have the same number of items; got {inputs.shape[0]} and {len(y)}."
@@ -274,9 +269,8 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each item, shape (N,)."""
-        index = self.predict_credal(X).classes.numpy()
-        predicted: np.ndarray = self.classes_[index]
-        return predicted
+        index = self.predict_credal(X).classes.numpy()  # refuses what is not fitted
+        return np.asarray(self.classes_[index])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on X against y, which is anything that :meth:`fit` takes.
@@ -325,21 +319,18 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
     def _select(self, items: Items, groups: np.ndarray | None, used: np.ndarray | None) -> None:
         """Keep the model that the default learner selects, and what is known of it."""
         used = np.arange(len(items)) if used is None else used
+        groups = None if groups is None else groups[used]
         chosen = items if len(used) == len(items) else items[used]
+        folds = make_folds(chosen.truth, groups, random_state=self.random_state)
+        method, device = self._method(), find_device(self.device)
         with Progress(str(self.method)) if self.verbose else nullcontext() as progress:
-            found = select(
-                chosen,
-                method=self._method(),
-                groups=None if groups is None else groups[used],
-                random_state=self.random_state,
-                device=find_device(self.device),
-                report=None if progress is None else progress.note,
-            )
-        self.model_, self.choice_ = found.model, found.choice
+            report = (lambda *_: None) if progress is None else progress.note
+            search = Search(chosen, folds, method, self.random_state, device, report)
+            self.choice_, self.model_, predicted = select(search)
         self.folds_ = np.full(len(items), -1)
-        self.folds_[used] = found.folds
-        self._set_temperatures(found.out_of_fold, chosen)
-        self.out_of_fold_ = found.out_of_fold.temper(self.temperatures_["truth"])
+        self.folds_[used] = folds
+        self._set_temperatures(predicted, chosen)
+        self.out_of_fold_ = predicted.temper(self.temperatures_["truth"])
 
     def _set_temperatures(self, predicted: CredalPredictions, items: Items) -> None:
         """Learn them from predictions of items that were not trained on."""

@@ -6,7 +6,10 @@ known by its vertices they are used; where only by its bounds, the box between t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from credalearn import sets
 from credalearn.errors import CredalError
@@ -14,10 +17,6 @@ from credalearn.sets.diameter import farthest_pair
 from credalearn.sets.hull_entropy import bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from torch import Tensor
-
     from credalearn.predictions import CredalPredictions
 
 

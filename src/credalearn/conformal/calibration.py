@@ -32,35 +32,15 @@ _STEPS = 400  # of expectation maximization
 _DRAWS = 30  # per item
 
 
-def relative_variance(probs: Tensor) -> Tensor:
-    r""":math:`p_k (1 - p_k) / \max_i p_i + 0.01`, shape (N, K): the narrowest intervals."""
-    return probs * (1 - probs) / probs.amax(1, keepdim=True) + FLOOR
-
-
-def binomial(probs: Tensor) -> Tensor:
-    r""":math:`\sqrt{p_k (1 - p_k)} + 0.01`, shape (N, K): for few classes and much disagreement."""
-    return (probs * (1 - probs)).clamp(min=0).sqrt() + FLOOR
-
-
-def top_probability(probs: Tensor) -> Tensor:
-    r""":math:`1 - \max_k p_k + 0.01`, the same for all classes, shape (N, 1): small diameters."""
-    return 1 - probs.amax(1, keepdim=True) + FLOOR
-
-
-def none(probs: Tensor) -> Tensor:
-    """1 for all items, shape (N, 1): the radius is then a probability."""
-    return torch.ones_like(probs[:, :1])
-
-
+# What each is for: see ``Inflation``.
 SCALES: dict[Scale, Callable[[Tensor], Tensor]] = {
-    "relative-variance": relative_variance,
-    "binomial": binomial,
-    "stretched": none,
-    "top-probability": top_probability,
-    "none": none,
+    "relative-variance": lambda p: p * (1 - p) / p.amax(1, keepdim=True) + FLOOR,
+    "binomial": lambda p: (p * (1 - p)).clamp(min=0).sqrt() + FLOOR,
+    "stretched": lambda p: torch.ones_like(p[:, :1]),
+    "top-probability": lambda p: 1 - p.amax(1, keepdim=True) + FLOOR,
+    "none": lambda p: torch.ones_like(p[:, :1]),
 }
-NARROW: tuple[Scale, ...] = ("relative-variance", "binomial", "stretched")
-"""Scales of boxes that may be the narrowest."""
+NARROW: tuple[Scale, ...] = ("relative-variance", "binomial", "stretched")  # perhaps narrowest
 
 
 def stretch_of(probs: Tensor, scale: Scale) -> Tensor:
@@ -118,12 +98,10 @@ def calibrate(
         return replace(found, radius=_radius(off, coverage))
     if len(strata) != len(lower):
         raise CredalError(f"strata must name one stratum for each of {len(lower)} items.")
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(strata):
-        rows.setdefault(str(name), []).append(row)
+    names = np.array([str(name) for name in strata])
     parts = tuple(
-        Stratum(name, _radius(off[:, rows[name]], coverage), len(rows[name]))
-        for name in sorted(rows)
+        Stratum(name, _radius(off[:, names == name], coverage), int((names == name).sum()))
+        for name in sorted(set(names.tolist()))
     )
     return replace(found, radius=max(each.radius for each in parts), strata=parts)
 
@@ -138,14 +116,14 @@ def narrowest_scale(
     strata: Sequence[str] | None = None,
 ) -> Scale:
     """The scale whose boxes are narrowest on average, on items that calibrate nothing else."""
-    widths = {}
-    for scale in NARROW:
-        found = calibrate(
-            observed, lower, upper, probs, coverage=coverage, scale=scale, strata=strata
-        )
-        low, high = found.widen(lower, upper, probs, strata=strata)
-        widths[scale] = float((high - low).mean())
-    return min(widths, key=lambda scale: widths[scale])
+    sets = (lower, upper, probs)
+
+    def width(scale: Scale) -> float:
+        found = calibrate(observed, *sets, coverage=coverage, scale=scale, strata=strata)
+        low, high = found.widen(*sets, strata=strata)
+        return float((high - low).mean())
+
+    return min(NARROW, key=width)
 
 
 def _radius(off: Tensor, coverage: float) -> float:

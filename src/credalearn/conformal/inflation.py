@@ -235,8 +235,7 @@ class Inflation:
         try:
             content = msgspec.json.decode(text, type=dict)
             strata = content.get("strata")
-            parts = [content, *(strata if isinstance(strata, list) else ())]
-            for part in parts:
+            for part in (content, *(strata if isinstance(strata, list) else ())):
                 if isinstance(part, dict) and part.get("radius", 0) is None:
                     part["radius"] = math.inf
             return msgspec.convert(content, cls)

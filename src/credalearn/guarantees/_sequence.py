@@ -20,12 +20,13 @@ Shapes: N items, G groups, T thresholds, P promises.
 import math
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
 
 from credalearn.guarantees.betting import betting_p_value, growth
-from credalearn.guarantees.bounds import p_value, upper_bound
+from credalearn.guarantees.bounds import least_rate, p_value, upper_bound
 from credalearn.guarantees.guarantee import CertifyMethod
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
@@ -33,7 +34,6 @@ from credalearn.guarantees.promises import Promise
 _STEPS = 200  # thresholds of a sequence: half a percent of the items each
 _FIRST_SHARE = 0.2  # of the items, and
 _FIRST_ERROR = 0.25  # of max_error: where the first test of a sequence is meant to pass
-_HALVINGS = 40
 ALONE = ("sgr", "conformal-risk-control")  # methods that certify max_error alone
 
 
@@ -46,25 +46,21 @@ class ItemEvidence:
     binary: bool  # whether each item is either wrong or right
     number: float  # number of items, kept or not
 
-    def p_values(self, rate: float, risk: float) -> np.ndarray:  # noqa: ARG002
-        """P-values of "the rate is this or more", shape (T,)."""
-        n = np.maximum(self.kept, 1)
-        found = p_value(self.errors, n, rate, binary=self.binary)
-        return np.where(self.kept > 0, found, 1.0)
+    def p_values(self, rate: float, risk: float, number: float | None = None) -> np.ndarray:  # noqa: ARG002
+        """P-values of "the rate is this or more", shape (T,); with ``number``, of so many items."""
+        found = self if number is None else self.grown(number)
+        p_values = p_value(found.errors, np.maximum(found.kept, 1), rate, binary=found.binary)
+        return np.where(found.kept > 0, p_values, 1.0)
 
     def grown(self, number: float) -> Self:
         """As if there were so many items with the same scores and rates."""
         factor = number / self.number
         return replace(self, kept=self.kept * factor, errors=self.errors * factor, number=number)
 
-    def expected(self, number: float, rate: float, risk: float) -> np.ndarray:
-        """The p-values of so many items with the same rates, shape (T,)."""
-        return self.grown(number).p_values(rate, risk)
-
     def bound(self, place: int, risk: float) -> float:
         """The smallest rate whose p-value at a threshold is at most the risk."""
-        counts = (each[place : place + 1] for each in (self.errors, self.kept))
-        return float(upper_bound(*counts, level=risk, binary=self.binary)[0])
+        errors, kept = self.errors[place], self.kept[place]
+        return float(upper_bound(errors, kept, level=risk, binary=self.binary))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,24 +75,17 @@ class GroupEvidence:
         """Number of groups."""
         return len(self.kept)
 
-    def p_values(self, rate: float, risk: float) -> np.ndarray:
-        """P-values of "the rate is this or more", shape (T,)."""
-        return betting_p_value(self.errors, self.kept, rate, risk=risk)
-
-    def expected(self, number: float, rate: float, risk: float) -> np.ndarray:  # noqa: ARG002
-        """The p-values of so many groups like these, about, shape (T,)."""
-        found: np.ndarray = np.exp(-number * np.maximum(growth(self.errors, self.kept, rate), 0))
-        return found
+    def p_values(self, rate: float, risk: float, number: float | None = None) -> np.ndarray:
+        """P-values of "the rate is this or more", shape (T,); about, of so many groups."""
+        if number is None:
+            return betting_p_value(self.errors, self.kept, rate, risk=risk)
+        return np.asarray(np.exp(-number * np.maximum(growth(self.errors, self.kept, rate), 0)))
 
     def bound(self, place: int, risk: float) -> float:
-        """The smallest rate whose p-value at a threshold is at most the risk, by halving."""
-        kept, errors = (each[:, place : place + 1] for each in (self.kept, self.errors))
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            passes = betting_p_value(errors, kept, middle, risk=risk)[0] <= risk
-            low, high = (low, middle) if passes else (middle, high)
-        return high
+        """The smallest rate whose p-value at a threshold is at most the risk."""
+        here = [each[:, place : place + 1] for each in (self.errors, self.kept)]
+        p_values = partial(betting_p_value, *here, risk=risk)
+        return float(least_rate(p_values, risk, (1,))[0])
 
 
 Evidence = ItemEvidence | GroupEvidence
@@ -134,22 +123,16 @@ class Sequence:
             tuple(evidence(each, promise, thresholds, method == "betting") for promise in promises)
             for each in (items, source)
         ]
-        return cls(
-            method,
-            thresholds,
-            np.searchsorted(ordered, thresholds, side="right") / len(items),
-            found[0],
-            None if reference is None else found[1],
-            tuple(each.rate for each in promises),
-        )
+        shares = np.searchsorted(ordered, thresholds, side="right") / len(items)
+        expected = None if reference is None else found[1]
+        rates = tuple(each.rate for each in promises)
+        return cls(method, thresholds, shares, found[0], expected, rates)
 
     def p_values(self, risk: float, number: float | None = None) -> np.ndarray:
         """Largest p-value of all promises at each threshold; expected ones for another number."""
-        pairs = list(zip(self.evidence, self.rates, strict=True))
-        if number is not None:
-            expected = [each.expected(number, rate, risk) for each, rate in pairs]
-            return np.asarray(np.max(expected, axis=0))
-        return np.asarray(np.max([each.p_values(rate, risk) for each, rate in pairs], axis=0))
+        pairs = zip(self.evidence, self.rates, strict=True)
+        found = [each.p_values(rate, risk, number) for each, rate in pairs]
+        return np.asarray(np.max(found, axis=0))
 
     def predicted(self, risk: float, number: float | None = None) -> np.ndarray | None:
         """The p-values that the reference items lead to expect, shape (T,); None without."""
@@ -159,14 +142,11 @@ class Sequence:
         return whole.p_values(risk, number or self.evidence[0].number)
 
     def start(self, risk: float, number: float | None = None) -> int:
-        r"""Index of the first threshold that is tested: where the reference items err least.
-
-        Without them, the first that keeps enough items for a few errors,
-        :math:`\log(1/\delta) / \mathrm{kl}(r/4, r)`, but at most half of the items; at least 20 %
-        of them, and as many as pass without an error. (At 300 items, r = 10 % and δ = 5 %: 70.
-        Starting at 29 kept 23 % instead of 44 % in a simulation.) With groups it is the share of
-        each group for which G groups are enough at an error of r/4.
-        """
+        """Index of the first threshold that is tested: where the reference items err least."""
+        # Without them, the first that keeps enough items for a few errors, log(1/δ) / kl(r/4, r),
+        # but at most half of the items; at least 20 % of them, and as many as pass without an
+        # error. (At 300 items, r = 10 % and δ = 5 %: 70. Starting at 29 kept 23 % instead of 44 %
+        # in a simulation.) With groups it is the share of each for which G groups are enough.
         predicted = self.predicted(risk, number)
         if predicted is not None:
             return int(predicted.argmin())
@@ -188,8 +168,12 @@ class Sequence:
         if self.method in ALONE:
             found = self.evidence[0]
             assert isinstance(found, ItemEvidence)
-            search = _sgr if self.method == "sgr" else _conformal_risk_control
-            return search(found if number is None else found.grown(number), self.rates[0], risk)
+            found = found if number is None else found.grown(number)
+            if self.method == "sgr":
+                return _sgr(found, self.rates[0], risk)
+            # Angelopoulos et al. (2022): (Σw + 1) / (N + 1) <= r; the errors never fall.
+            passing = (found.errors + 1) / (found.kept[-1] + 1) <= self.rates[0]
+            return int(passing.sum()) - 1 if passing[0] else None
         return _last_passing(self.p_values(risk, number), self.start(risk, number), risk)
 
     def expected_threshold(self, risk: float) -> float | None:
@@ -217,8 +201,8 @@ def _sgr(found: ItemEvidence, max_error: float, risk: float) -> int | None:
     best = None
     while passed < failed:
         place = int(np.searchsorted(found.kept, (passed + failed) / 2))
-        errors, kept = (each[place : place + 1] for each in (found.errors, found.kept))
-        if p_value(errors, kept, max_error, binary=found.binary)[0] <= level:
+        errors, kept = found.errors[place], found.kept[place]
+        if p_value(errors, kept, max_error, binary=found.binary) <= level:
             best, passed = place, found.kept[place]
         else:
             failed = found.kept[place - 1] if place else 0.0
@@ -228,12 +212,6 @@ def _sgr(found: ItemEvidence, max_error: float, risk: float) -> int | None:
 def _sgr_level(kept: np.ndarray, risk: float) -> float:
     """An equal share of the risk for each of at most ⌈log₂(N + 1)⌉ tests."""
     return risk / round(float(kept[-1])).bit_length()
-
-
-def _conformal_risk_control(found: ItemEvidence, max_error: float, risk: float) -> int | None:  # noqa: ARG001
-    r"""Conformal risk control (Angelopoulos et al., 2022): :math:`(\sum w + 1) / (N + 1) \le r`."""
-    passing = (found.errors + 1) / (found.kept[-1] + 1) <= max_error
-    return int(passing.sum()) - 1 if passing[0] else None  # the errors never fall
 
 
 def _last_passing(p_values: np.ndarray, start: int, risk: float) -> int | None:

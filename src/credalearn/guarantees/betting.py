@@ -21,12 +21,11 @@ _PRIOR_GROUPS = 5  # as many groups as the guessed variance of W counts for
 _BETS = np.linspace(0.15, _LARGEST, 9)  # tried where the growth of the capital is only estimated
 
 
-def betting_p_value(wrong: np.ndarray, kept: np.ndarray, rate: float, *, risk: float) -> np.ndarray:
-    """P-value of "the error is ``rate`` or more" at each threshold, shape (T,).
-
-    ``wrong`` and ``kept`` are the shares of each group's items that are kept and wrong, and kept,
-    shape (G, T). The test is most powerful at the level ``risk`` and valid at every level.
-    """
+def betting_p_value(
+    wrong: np.ndarray, kept: np.ndarray, rate: float | np.ndarray, *, risk: float
+) -> np.ndarray:
+    """P-value of "the error is ``rate`` or more" at each threshold (T,), from shares (G, T)."""
+    # The test is most powerful at the level ``risk`` and valid at every level.
     gains = wrong - rate * kept
     number = len(gains)
     before = np.arange(number)[:, None]
@@ -36,13 +35,11 @@ def betting_p_value(wrong: np.ndarray, kept: np.ndarray, rate: float, *, risk: f
     bets = np.sqrt(-2 * math.log(risk) / (number * variance))
     bets = np.minimum(bets, _LARGEST / (1 - rate))
     capital = np.log1p(-bets * gains).cumsum(axis=0).max(axis=0)
-    p_value: np.ndarray = np.exp(-np.maximum(capital, 0))
-    return p_value
+    return np.asarray(np.exp(-np.maximum(capital, 0)))
 
 
 def growth(wrong: np.ndarray, kept: np.ndarray, rate: float) -> np.ndarray:
     """Mean growth of the log capital per group, by the best constant bet, shape (T,)."""
     gains = wrong - rate * kept
     rates = [np.log1p(-bet / (1 - rate) * gains).mean(axis=0) for bet in _BETS]
-    best: np.ndarray = np.max(rates, axis=0)
-    return best
+    return np.asarray(np.max(rates, axis=0))

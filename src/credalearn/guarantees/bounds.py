@@ -7,6 +7,8 @@ p-values (Bates et al., 2021), which is valid for every distribution on [0, 1].
 Shapes: all arrays share one shape; ``errors`` is a count, or a sum of shares, among ``n`` items.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import betaincc, betainccinv, betaincinv, rel_entr
 
@@ -14,28 +16,37 @@ _HALVINGS = 60  # of [0, 1], down to the last bits of a float64
 _SLACK = 1e-9  # a sum of shares such as 0.2 five times may exceed its whole number by rounding
 
 
-def p_value(errors: np.ndarray, n: np.ndarray, rate: float, *, binary: bool) -> np.ndarray:
-    r"""Probability of so few errors, or fewer, if the error rate were ``rate``.
-
-    :math:`P(B \le e)` of :math:`B \sim \mathrm{Bin}(n, r)` for binary errors; otherwise
-    :math:`\min(e^{-n\,\mathrm{kl}(\hat r, r)},\; \mathrm{e} \cdot P(B \le \lceil e \rceil))`.
-    """
+def p_value(
+    errors: np.ndarray, n: np.ndarray, rate: float | np.ndarray, *, binary: bool
+) -> np.ndarray:
+    """Probability of so few errors, or fewer, if the error rate were ``rate``."""
     if binary:
         return binomial_tail(errors, n, rate)
     observed = np.minimum(errors / n, rate)
-    hoeffding = np.exp(-n * _divergence(observed, rate))
-    bentkus = np.e * binomial_tail(_whole(errors, n), n, rate)
-    smaller: np.ndarray = np.minimum(hoeffding, bentkus)
-    return smaller.clip(max=1)
+    hoeffding = np.exp(-n * (rel_entr(observed, rate) + rel_entr(1 - observed, 1 - rate)))
+    bentkus = np.e * binomial_tail(np.clip(np.ceil(errors - _SLACK), 0, n), n, rate)
+    return np.asarray(np.minimum(hoeffding, bentkus)).clip(max=1)
 
 
 def upper_bound(errors: np.ndarray, n: np.ndarray, *, level: float, binary: bool) -> np.ndarray:
     """The smallest rate whose p-value is ``level`` or less: exceeded with probability ``level``."""
-    if binary:
-        return _clopper_pearson(errors, n, level)
-    bentkus = _clopper_pearson(_whole(errors, n), n, level / np.e)
-    smaller: np.ndarray = np.minimum(_hoeffding(errors / n, n, level), bentkus)
-    return smaller
+    if not binary:
+        return least_rate(lambda rate: p_value(errors, n, rate, binary=False), level, errors.shape)
+    right = n - errors
+    bound: np.ndarray = betainccinv(errors + 1, np.where(right > 0, right, 1), level)
+    return np.where(right > 0, bound, 1.0)
+
+
+def least_rate(
+    p_values: Callable[[np.ndarray], np.ndarray], level: float, shape: tuple[int, ...]
+) -> np.ndarray:
+    """The smallest rate whose p-value, which falls with the rate, is at most the level."""
+    low, high = np.zeros(shape), np.ones(shape)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        passes = p_values(middle) <= level
+        low, high = np.where(passes, low, middle), np.where(passes, middle, high)
+    return high
 
 
 def interval(
@@ -54,29 +65,3 @@ def binomial_tail(errors: np.ndarray, n: np.ndarray, rate: float | np.ndarray) -
     right = n - errors
     tail: np.ndarray = betaincc(errors + 1, np.where(right > 0, right, 1), rate)
     return np.where(right > 0, tail, 1.0)
-
-
-def _clopper_pearson(errors: np.ndarray, n: np.ndarray, level: float) -> np.ndarray:
-    right = n - errors
-    bound: np.ndarray = betainccinv(errors + 1, np.where(right > 0, right, 1), level)
-    return np.where(right > 0, bound, 1.0)
-
-
-def _whole(errors: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return np.clip(np.ceil(errors - _SLACK), 0, n)
-
-
-def _divergence(observed: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
-    """Kullback–Leibler divergence of two Bernoulli distributions, in nats."""
-    divergence: np.ndarray = rel_entr(observed, rate) + rel_entr(1 - observed, 1 - rate)
-    return divergence
-
-
-def _hoeffding(observed: np.ndarray, n: np.ndarray, level: float) -> np.ndarray:
-    """The rate above the observed one where n times the divergence reaches log(1 / level)."""
-    low, high = np.minimum(observed, 1.0), np.ones_like(observed)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        far = n * _divergence(np.minimum(observed, 1.0), middle) >= -np.log(level)
-        low, high = np.where(far, low, middle), np.where(far, middle, high)
-    return high

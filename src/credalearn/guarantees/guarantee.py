@@ -203,8 +203,7 @@ class Guarantee:
         if self.threshold is None:
             return np.zeros(len(scores), dtype=bool)
         if not self.class_thresholds:
-            kept: np.ndarray = scores <= self.threshold
-            return kept
+            return np.asarray(scores <= self.threshold)
         if predicted is None or np.shape(predicted) != scores.shape:
             raise CredalError("thresholds per class need the classes. To fix: pass predicted.")
         limits = dict(self.class_thresholds)

@@ -58,7 +58,16 @@ class ScoredItems:
                 "certifying needs errors. To fix: pass wrong, or predicted and truth."
             )
         found = given["predicted"] != given["truth"] if wrong is None else wrong
-        shares, binary = _errors(found, len(scores))
+        shares = as_scores(found, name="wrong", num_items=len(scores)).astype(np.float64)
+        binary = np.asarray(as_array(found)).dtype.kind in "biu"  # bools and whole numbers
+        good = np.isin(shares, (0, 1)) if binary else (shares >= 0) & (shares <= 1)
+        if not good.all():
+            row = int(good.argmin())
+            rule = "0 or 1" if binary else "in [0, 1]"
+            raise CredalError(
+                f"wrong must be {rule} for every item; item {row} has {shares[row]:g}. To fix: "
+                "give wrong = predicted != true, or the share of annotators who disagree."
+            )
         for name, value in {"score": scores, "wrong": shares, "binary": binary, **given}.items():
             object.__setattr__(self, name, value)
 
@@ -77,21 +86,6 @@ class ScoredItems:
 
     def __len__(self) -> int:
         return len(self.score)
-
-
-def _errors(wrong: ArrayLike, num_items: int) -> tuple[np.ndarray, bool]:
-    """Errors as float64 (N,), and whether they are 0 or 1: bools and integers are."""
-    shares = as_scores(wrong, name="wrong", num_items=num_items).astype(np.float64)
-    binary = np.asarray(as_array(wrong)).dtype.kind in "biu"
-    good = np.isin(shares, (0, 1)) if binary else (shares >= 0) & (shares <= 1)
-    if not good.all():
-        row = int(good.argmin())
-        rule = "0 or 1" if binary else "in [0, 1]"
-        raise CredalError(
-            f"wrong must be {rule} for every item; item {row} has {shares[row]:g}. To fix: give "
-            "wrong = predicted != true, or the share of annotators who disagree."
-        )
-    return shares, binary
 
 
 def _names(values: ArrayLike | None, name: str, num_items: int) -> np.ndarray | None:

@@ -1,7 +1,7 @@
 """What can be promised about the predicted items: a rate that stays at or below a limit."""
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, final, get_args
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from credalearn.errors import CredalError
 from credalearn.guarantees.items import ScoredItems
 
 PromiseKind = Literal["error", "called", "missed"]
-_KINDS = ("error", "called", "missed")
 
 
 @final
@@ -45,7 +44,7 @@ class Promise:
     bound: float | None = None
 
     def __post_init__(self) -> None:
-        check_choice(self.kind, _KINDS, name="kind")
+        check_choice(self.kind, get_args(PromiseKind), name="kind")
         if (self.name is None) != (self.kind == "error"):
             raise CredalError(f"a promise must name a class unless it is about all; got {self!r}.")
         if self.costs and self.kind != "error":

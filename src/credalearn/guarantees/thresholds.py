@@ -139,35 +139,24 @@ def _by_sequence(
     place = sequence.search(risk)
     threshold = None if place is None else float(sequence.thresholds[place])
     bounds = [None] * len(promises) if place is None else sequence.bounds(place, risk)
-    made = [
-        _made(promise, items, threshold, bound)
-        for promise, bound in zip(promises, bounds, strict=True)
-    ]
+    kept = items.score <= (-math.inf if threshold is None else threshold)
+    made = []
+    for promise, bound in zip(promises, bounds, strict=True):
+        about, losses, _ = promise.losses(items)
+        errors = float(losses[about & kept].sum() * promise.largest)
+        scaled = None if bound is None else bound * promise.largest
+        made.append(replace(promise, kept=int((about & kept).sum()), errors=errors, bound=scaled))
     overall = promises[0] if promises[0].kind == "error" and not promises[0].costs else None
     return Guarantee(
         method=method,
-        **_found(items, threshold, against),
+        **_found(items, kept, against),
+        threshold=threshold,
         max_error=None if overall is None else overall.limit,
         confidence=None if method == "conformal-risk-control" else 1 - risk,
         bound=None if overall is None else bounds[0],
         promises=tuple(made if overall is None else made[1:]),
         shortfall=_shortfall(items, sequence, promises, risk) if place is None else None,
         expected_threshold=sequence.expected_threshold(risk),
-    )
-
-
-def _made(
-    promise: Promise, items: ScoredItems, threshold: float | None, bound: float | None
-) -> Promise:
-    """The promise with what was found about it."""
-    about, losses, _ = promise.losses(items)
-    kept = about & (items.score <= (-math.inf if threshold is None else threshold))
-    scale = promise.largest
-    return replace(
-        promise,
-        kept=int(kept.sum()),
-        errors=float(losses[kept].sum() * scale),
-        bound=None if bound is None else bound * scale,
     )
 
 
@@ -235,17 +224,14 @@ def _per_class(
     limits = {name: each.threshold for name, each in found.items()}
     if all(limit is None for limit in limits.values()):
         largest = max(found.values(), key=lambda each: each.num_items)
-        return replace(largest, **_found(items, None, against), confidence=1 - risk)
+        nothing = np.zeros(len(items), dtype=bool)
+        return replace(largest, **_found(items, nothing, against), confidence=1 - risk)
     per_item = np.array([-math.inf if limits[k] is None else limits[k] for k in items.predicted])
     kept = items.score <= per_item
     return Guarantee(
         method=method,
-        **_found(items, None, against)
-        | {
-            "threshold": max(limit for limit in limits.values() if limit is not None),
-            "kept": int(kept.sum()),
-            "errors": float(items.wrong[kept].sum()),
-        },
+        **_found(items, kept, against),
+        threshold=max(limit for limit in limits.values() if limit is not None),
         max_error=promise.limit,
         confidence=1 - risk,
         bound=max(each.bound for each in found.values() if each.bound is not None),
@@ -283,14 +269,16 @@ def by_capacity(
     items = ScoredItems(score, wrong, groups=groups)
     fewest_kept = len(items) - _number_deferred(defer, len(items))
     threshold = float(np.sort(items.score)[fewest_kept - 1]) if fewest_kept else None
-    known, ends = _found(items, threshold, against), None
+    kept = items.score <= (-math.inf if threshold is None else threshold)
+    known, ends = _found(items, kept, against), None
     if threshold is not None:
-        counts = (np.array([known[name]]) for name in ("errors", "kept"))
+        counts = (np.asarray(known[name]) for name in ("errors", "kept"))
         low, high = interval(*counts, confidence=confidence, binary=items.binary)
-        ends = float(low[0]), float(high[0])
+        ends = float(low), float(high)
     return Guarantee(
         method="capacity",
         **known,
+        threshold=threshold,
         max_error=None,
         confidence=float(confidence),
         bound=None,
@@ -304,15 +292,13 @@ def better_score(scores: Mapping[DeferralScore, ArrayLike], wrong: ArrayLike) ->
     return min(items, key=lambda name: kept_means(items[name].score, items[name].wrong).mean())
 
 
-def _found(items: ScoredItems, threshold: float | None, against: Truth | None) -> dict[str, Any]:
-    """The fields of a guarantee that follow from the items and the threshold."""
+def _found(items: ScoredItems, kept: np.ndarray, against: Truth | None) -> dict[str, Any]:
+    """The fields of a guarantee that follow from the items and which of them are kept."""
     if against is None:
         against = "majority" if items.binary else "a random annotator"
     check_choice(against, get_args(Truth), name="against")
-    kept = items.score <= (-math.inf if threshold is None else threshold)
     return {
         "against": against,
-        "threshold": threshold,
         "num_items": len(items),
         "kept": int(kept.sum()),
         "errors": float(items.wrong[kept].sum()),

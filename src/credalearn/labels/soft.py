@@ -197,6 +197,5 @@ def hull(statements: ArrayLike) -> "sets.Vertices":
     )
     # The mean of the statements lies in the hull, and changes neither the set nor its center.
     mean = given.nanmean(1, keepdim=True)
-    return sets.Vertices(
-        as_distributions(torch.where(said, given, mean), name="statements", ndim=3)
-    )
+    points = as_distributions(torch.where(said, given, mean), name="statements", ndim=3)
+    return sets.Vertices(points)

@@ -68,10 +68,8 @@ def _total_variation(votes: Tally) -> CredalSet:
 
 
 def _hull(votes: Tally) -> CredalSet:
-    possible = (votes.counts > 0) | (votes.total == 0)
-    return sets.Intervals(
-        torch.zeros_like(votes.shares), possible.to(votes.shares), soft=votes.shares
-    )
+    possible = ((votes.counts > 0) | (votes.total == 0)).to(votes.shares)
+    return sets.Intervals(0 * possible, possible, soft=votes.shares)
 
 
 VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {

@@ -50,16 +50,12 @@ def mean_of_dirichlet(outputs: Outputs, state: State) -> CredalPredictions:  # n
 def _evidential(logits: Tensor, y: Tensor, epoch: int | Tensor) -> Tensor:
     alpha = concentration(logits)
     fit = (y * (alpha.sum(1, keepdim=True).log() - alpha.log())).sum(1)
-    return (fit + rising(epoch) * _divergence_from_uniform(y + (1 - y) * alpha)).mean()
-
-
-def _divergence_from_uniform(alpha: Tensor) -> Tensor:
-    """KL(Dir(α) ‖ Dir(1)), shape (N,)."""
+    # The penalty is KL(Dir(α) ‖ Dir(1)) without the evidence for y.
+    alpha = y + (1 - y) * alpha
     total = alpha.sum(1, keepdim=True)
-    spread = (alpha - 1) * (alpha.digamma() - total.digamma())
-    return (
-        total.lgamma()[:, 0] - math.lgamma(alpha.shape[1]) - alpha.lgamma().sum(1) + spread.sum(1)
-    )
+    spread = ((alpha - 1) * (alpha.digamma() - total.digamma())).sum(1)
+    constant = total.lgamma()[:, 0] - math.lgamma(alpha.shape[1]) - alpha.lgamma().sum(1)
+    return (fit + rising(epoch) * (constant + spread)).mean()
 
 
 def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:

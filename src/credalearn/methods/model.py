@@ -82,14 +82,12 @@ class Model:
             return Outputs(torch.stack(logits, 1), torch.empty(inputs.shape[0], 0))
         size = max(1, min(_BATCH, _NUMBERS // max(1, math.prod(inputs.shape[1:]))))
         batches = [self._batch_outputs(batch) for batch in torch.split(inputs, size)]
-        return Outputs(
-            torch.cat([each.logits for each in batches]),
-            torch.cat([each.features for each in batches]),
-        )
+        return Outputs(*map(torch.cat, zip(*batches, strict=True)))
 
-    def _batch_outputs(self, inputs: Tensor) -> Outputs:
+    def _batch_outputs(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of every member and pass, and features of the first."""
         logits: list[Tensor] = []
-        features: Tensor | None = None
+        features: list[Tensor] = []
         one_pass = self.method.num_passes == 1
         for member in self.members:
             device = next(member.parameters()).device
@@ -99,10 +97,9 @@ class Model:
                 for _ in range(self.method.num_passes):
                     found = member.features(inputs.to(device))
                     logits.append(member.logits(found).float().cpu())
-                    if features is None:
-                        features = found.float().cpu()
-        assert features is not None
-        return Outputs(torch.stack(logits, 1), features)
+                    if not features:
+                        features.append(found.float().cpu())
+        return torch.stack(logits, 1), features[0]
 
 
 @contextmanager
@@ -120,9 +117,8 @@ def _dropping(network: Network, random_state: int) -> Iterator[None]:
             hook.remove()
 
 
-def _drop(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+def _drop(layer: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> Tensor:
     """Multiply by the mask that the layer draws for one item, on the CPU: all devices agree."""
-    del inputs  # which are the output, in evaluation mode
     layer.train()
     mask: Tensor = layer.forward(torch.ones(1, *output.shape[1:]))
     layer.eval()

@@ -23,7 +23,6 @@ SOFTMAX = Method(loss=softmax_loss, predictions=hull_of_outputs)
 DEEP_ENSEMBLE = replace(SOFTMAX, num_members=ENSEMBLE_SIZE, score="mutual-information")
 
 # Monte-Carlo dropout (Gal and Ghahramani, 2016): the hull of five passes with dropout left on.
-# Dropout is between the two convolutions of every residual block; in a backbone that places none
-# itself, such as a multilayer perceptron, before the heads. Each pass drops the same features of
-# every item, so that the prediction for an item does not depend on other items.
+# Each drops the same features of every item, so that the prediction for an item does not depend on
+# other items. ``Method.dropout`` says where.
 MC_DROPOUT = replace(SOFTMAX, num_passes=5, score="mutual-information", dropout=0.3)

@@ -16,6 +16,7 @@ from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet, Intervals
 from credalearn.train.linear import log_odds
 
+Predict = Callable[[State], CredalPredictions]  # of a student, by its state
 STRETCHES = tuple(2.0**power for power in range(9))  # 1 to 256
 _COVERAGE = 0.9  # at which the factor gives the narrowest sets
 
@@ -52,23 +53,18 @@ def stretched(center: Tensor, ends: Tensor, state: State) -> CredalPredictions:
     return CredalPredictions(center, lower, upper)
 
 
-def narrowest(
-    predict: Callable[[State], CredalPredictions],
-    observed: Tensor,
-    factors: Sequence[float] = STRETCHES,
-) -> State:
+def narrowest(predict: Predict, observed: Tensor, factors: Sequence[float] = STRETCHES) -> State:
     """The factor whose boxes, widened alike to cover 90 % of shares (N, K), are narrowest."""
 
     def width(state: State) -> float:
         boxes = predict(state)
-        found = boxes.inflation(observed, coverage=_COVERAGE, scale="none")
-        wide = boxes.conformalize(found)
+        wide = boxes.conformalize(boxes.inflation(observed, coverage=_COVERAGE, scale="none"))
         return float((wide.upper - wide.lower).mean())
 
     return min(map(stretch, factors), key=width)
 
 
-def as_wide_as(predict: Callable[[State], CredalPredictions], labels: Intervals) -> State:
+def as_wide_as(predict: Predict, labels: Intervals) -> State:
     """The factor with which a student's boxes are on average as wide as its teachers'."""
     boxes = predict(stretch(1.0))
     own, wanted = (float((each.upper - each.lower).double().mean()) for each in (boxes, labels))

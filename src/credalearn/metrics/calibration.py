@@ -90,12 +90,10 @@ def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliab
     # 1e-16 for up to 500 items and 2e-13 for a million.
     units = 2 ** min(53, 62 - len(top).bit_length())
     stated = top.double().mul_(units).round_()
-    sums = torch.zeros(3, num_bins, dtype=torch.int64, device=checked.device)
-    for total, values in zip(
-        sums, (torch.ones_like(bins), stated, predicted == classes), strict=True
-    ):
-        total.index_add_(0, bins, values.long())
-    count, confidence, accuracy = sums.tolist()
+    none = torch.zeros(num_bins, dtype=torch.int64, device=checked.device)
+    each_item = (torch.ones_like(bins), stated, predicted == classes)
+    sums = (none.index_add(0, bins, values.long()) for values in each_item)
+    count, confidence, accuracy = (each.tolist() for each in sums)
     return Reliability(
         (0.0, *inner, 1.0),
         tuple(count),

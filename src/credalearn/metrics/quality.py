@@ -16,15 +16,8 @@ Table = Mapping[str, Mapping[str, ArrayLike]]
 
 _DECIMALS = 12  # 0.3 and 0.1 + 0.2 differ by 6e-17 in float64, and must tie
 
-LARGER_IS_BETTER = {
-    "accuracy": True,
-    "ece": False,
-    "auarc": True,
-    "normalized_auarc": True,
-    "aurc": False,
-    "spearman_error": True,
-    "auroc": True,
-}
+_METRICS = ("accuracy", "ece", "auarc", "normalized_auarc", "aurc", "spearman_error", "auroc")
+_SMALLER_IS_BETTER = ("ece", "aurc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +167,8 @@ def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, f
     for method, row in net.items():
         for metric, value in row.items():
             check_number(value, name=f"net[{method!r}][{metric!r}]")
-    values = [[row[metric] for metric in metrics[0]] for row in net.values()]
-    return dict(
-        zip(net, _min_max(np.array(values, dtype=np.float64)).mean(1).tolist(), strict=True)
-    )
+    values = np.array([[row[metric] for metric in metrics[0]] for row in net.values()], np.float64)
+    return dict(zip(net, _min_max(values).mean(1).tolist(), strict=True))
 
 
 def _signed_rank_p(difference: np.ndarray) -> float:
@@ -211,21 +202,18 @@ def _by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
             "there must be one or more methods and a sequence of one or more metrics; got "
             f"methods={list(table)}, metrics={metrics!r}."
         )
-    found = {metric: _values(table, metric) for metric in metrics}
+    found = {}
+    for metric in metrics:
+        kind, rows = metric.split(":")[0], []
+        check_choice(kind, _METRICS, name="metric")
+        for method, row in table.items():
+            name = f"table[{method!r}][{metric!r}]"
+            if metric not in row:
+                raise CredalError(f"{name} is missing; the metrics of {method!r} are: {list(row)}.")
+            rows.append(as_scores(row[metric], name=name).astype(np.float64))
+            if len(rows[-1]) != len(rows[0]) or not np.isfinite(rows[-1]).all():
+                raise CredalError(f"{name} must be one finite number for each of the same seeds.")
+        found[metric] = -np.stack(rows) if kind in _SMALLER_IS_BETTER else np.stack(rows)
     if len({values.shape for values in found.values()}) > 1:
         raise CredalError("every metric must have one value for each of the same seeds.")
     return found
-
-
-def _values(table: Table, metric: str) -> np.ndarray:
-    kind = metric.split(":")[0]
-    check_choice(kind, LARGER_IS_BETTER, name="metric")
-    rows = []
-    for method, row in table.items():
-        name = f"table[{method!r}][{metric!r}]"
-        if metric not in row:
-            raise CredalError(f"{name} is missing; the metrics of {method!r} are: {list(row)}.")
-        rows.append(as_scores(row[metric], name=name).astype(np.float64))
-        if len(rows[-1]) != len(rows[0]) or not np.isfinite(rows[-1]).all():
-            raise CredalError(f"{name} must be one finite number for each of the same seeds.")
-    return np.stack(rows) if LARGER_IS_BETTER[kind] else -np.stack(rows)

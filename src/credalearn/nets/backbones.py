@@ -50,7 +50,6 @@ def build_backbone(
     weights: str | Path | None = None,
 ) -> nn.Module:
     """A new backbone for items of this shape; a named one starts from the file, if there is one."""
-    name = type(backbone).__name__
     if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
         raise CredalError(
             f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
@@ -59,7 +58,7 @@ def build_backbone(
     path = None if weights is None else Path(weights)
     if not isinstance(backbone, str):
         if path is not None:
-            fix = f"load {path} into the {name} yourself"
+            fix = f"load {path} into the {type(backbone).__name__} yourself"
             raise CredalError(f"weights are for a backbone given by name. To fix: {fix}.")
         made = copy.deepcopy(backbone) if isinstance(backbone, nn.Module) else backbone()
         if not isinstance(made, nn.Module):
@@ -101,11 +100,8 @@ def read_weights(path: Path, *, part: str = "") -> dict[str, Tensor]:
     if not path.is_file():
         raise CredalError(f"there is no file {path}. To fix: give the path of the state dict.")
     try:
-        found: Any
-        if path.suffix == ".safetensors":
-            found = load_file(path)
-        else:
-            found = torch.load(path, map_location="cpu", weights_only=True)
+        safe = path.suffix == ".safetensors"
+        found: Any = load_file(path) if safe else torch.load(path, "cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in a dozen ways, a hostile one in others
         raise CredalError(
             f"{path} is damaged or contains more than tensors, which is not read "

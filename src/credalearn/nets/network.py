@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,19 +19,15 @@ class MLP(nn.Module):
         if len(input_shape) != 1:
             got = f"one item of X has shape {input_shape}"
             raise CredalError(f"the backbone 'mlp' takes a table; {got}. To fix: flatten X.")
-        widths = (input_shape[0], *hidden)
-        self.is_linear = not hidden
         layers: list[nn.Module] = [Standardize(input_shape[0])]
-        for width_in, width_out in pairwise(widths):
+        for width_in, width_out in pairwise((input_shape[0], *hidden)):
             layers += [nn.Linear(width_in, width_out), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
 
     @property
     def standardize(self) -> Standardize:
         """The first layer."""
-        layer = self.layers[0]
-        assert isinstance(layer, Standardize)
-        return layer
+        return cast(Standardize, self.layers[0])
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Features, shape (N, hidden[-1])."""
@@ -103,7 +99,6 @@ class Network(nn.Module):
     def sparse_logits(self, X: Any) -> Tensor:
         """Logits of every head from a sparse matrix (N, D), where the backbone is linear."""
         assert isinstance(self.backbone, MLP)
-        assert self.backbone.is_linear
         layer, heads = self.backbone.standardize, self.heads
         weight = heads.weight.double().cpu() / layer.scale.cpu()
         bias = heads.bias.double().cpu() - weight @ layer.mean.cpu()

@@ -75,11 +75,8 @@ def _from_torchvision(package: Any, model: str, channels: int) -> _Built:
         raise CredalError(f"{rule}; X has {channels}. To fix: repeat the channel.")
     network: nn.Module = models.get_model(model, weights=None)
     # The classifier has many names; it is the last linear layer, over ImageNet's 1000 classes.
-    names = [
-        name
-        for name, layer in network.named_modules()
-        if isinstance(layer, nn.Linear) and layer.out_features == 1000
-    ]
+    linear = {name: x for name, x in network.named_modules() if isinstance(x, nn.Linear)}
+    names = [name for name, layer in linear.items() if layer.out_features == 1000]
     if not names:  # squeezenet classifies by a convolution
         raise CredalError(f"torchvision's {model!r} has no linear classifier to remove.")
     parent, _, last = names[-1].rpartition(".")

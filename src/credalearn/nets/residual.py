@@ -24,11 +24,9 @@ def image_channels(input_shape: tuple[int, ...], *, backbone: str) -> int:
     return input_shape[0]
 
 
-def conv(
-    width_in: int, width: int, *, size: int = 3, stride: int = 1, groups: int = 1
-) -> nn.Conv2d:
+def conv(width_in: int, width: int, *, size: int = 3, stride: int = 1) -> nn.Conv2d:
     """A padded convolution without bias, which the normalization after it would cancel."""
-    return nn.Conv2d(width_in, width, size, stride, size // 2, groups=groups, bias=False)
+    return nn.Conv2d(width_in, width, size, stride, size // 2, bias=False)
 
 
 def he_init(network: nn.Module) -> None:
@@ -127,12 +125,7 @@ class PreActivationBlock(nn.Module):
 
 
 def _blocks(
-    block: type[BasicBlock] | type[PreActivationBlock],
-    width_in: int,
-    widths: tuple[int, ...],
-    *,
-    depth: int,
-    dropout: float,
+    block: type[nn.Module], width_in: int, widths: tuple[int, ...], *, depth: int, dropout: float
 ) -> nn.Sequential:
     """Groups of ``depth`` blocks, one per width; each group but the first halves the image."""
     blocks: list[nn.Module] = []

@@ -16,7 +16,6 @@ from credalearn.sets.checks import (
     as_distributions,
     as_rows,
     as_tensor,
-    expectation,
     map_tensors,
     moved,
     require,
@@ -72,14 +71,12 @@ class CredalSet(ABC):
         Exact, and differentiable in ``cost`` of shape (N, K), or (K,) for all items. An infinite
         cost counts only where the target puts mass.
         """
-        costs = self._rows(cost, "cost")
-        return expectation(self._extreme(costs.detach(), largest=True), costs)
+        return self._expected(cost, largest=True)
 
     @final
     def best(self, cost: ArrayLike) -> Tensor:
         r"""Smallest expected cost, :math:`\min_{q \in Q} q^\top c`, shape (N,), likewise exact."""
-        costs = self._rows(cost, "cost")
-        return expectation(self._extreme(costs.detach(), largest=False), costs)
+        return self._expected(cost, largest=False)
 
     @final
     def worst_target(self, cost: ArrayLike) -> Tensor:
@@ -152,6 +149,12 @@ class CredalSet(ABC):
             f"{dtype} on {self.lower.device})"
         )
 
+    def _expected(self, cost: ArrayLike, *, largest: bool) -> Tensor:
+        """Extreme expected cost, shape (N,); a class without mass may cost anything: 0·∞ = 0."""
+        costs = self._rows(cost, "cost")
+        q = self._extreme(costs.detach(), largest=largest)
+        return torch.where(q > 0, q * costs, 0).sum(-1)
+
     def _keep(self, **tensors: Tensor | None) -> None:
         """Set fields of this frozen object while it is being made."""
         for name, tensor in tensors.items():
@@ -159,19 +162,18 @@ class CredalSet(ABC):
 
     def _keep_soft(self, values: ArrayLike | None) -> None:
         """Keep the soft label, where there is one: it must be a member of its set."""
-        if values is None:
-            self._keep(soft=None)
-            return
-        soft = as_distributions(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
-        require_shape(soft, self.lower.shape, name="soft")
-        require(
-            self.contains(soft, tolerance=1e-5)[:, None],
-            rule="a set must contain the soft label it was made from",
-            remedy="widen the set, or leave soft out",
-            soft=soft,
-            lower=self.lower,
-            upper=self.upper,
-        )
+        soft = None
+        if values is not None:
+            soft = as_distributions(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
+            require_shape(soft, self.lower.shape, name="soft")
+            require(
+                self.contains(soft, tolerance=1e-5)[:, None],
+                rule="a set must contain the soft label it was made from",
+                remedy="widen the set, or leave soft out",
+                soft=soft,
+                lower=self.lower,
+                upper=self.upper,
+            )
         self._keep(soft=soft)
 
     def _rows(self, values: ArrayLike, name: str) -> Tensor:
@@ -211,8 +213,7 @@ def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
     joined: CredalSet = object.__new__(type(batches[0]))  # of sets that are checked already
     for name in (each.name for each in fields(joined) if each.name != "soft"):
         parts = [getattr(batch, name) for batch in batches]
-        parts = parts if name in ("lower", "upper") else _as_many(parts, name)
-        joined._keep(**{name: torch.cat(parts)})
+        joined._keep(**{name: torch.cat(_as_many(parts, name))})
     joined._keep(soft=soft)
     return joined
 

@@ -31,16 +31,11 @@ def max_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
         tensor([1.3710])
     """
     box = Intervals(lower, upper)
-    return bits(_flattest(box.lower, box.upper))
-
-
-def _flattest(lower: Tensor, upper: Tensor) -> Tensor:
-    """The member of each box nearest to uniform: p = clip(t, l, u) with sum 1, shape (N, K)."""
-    low, high = lower.amin(1, keepdim=True), upper.amax(1, keepdim=True)
-    level = torch.full_like(low, 1 / lower.shape[1]).clamp(low, high)
-    rounding = math.sqrt(lower.shape[1]) * torch.finfo(lower.dtype).eps  # of a sum of K terms
+    low, high = box.lower.amin(1, keepdim=True), box.upper.amax(1, keepdim=True)
+    level = torch.full_like(low, 1 / box.num_classes).clamp(low, high)
+    rounding = math.sqrt(box.num_classes) * torch.finfo(low.dtype).eps  # of a sum of K terms
     for _ in range(_MAX_STEPS):
-        point = torch.minimum(torch.maximum(level, lower), upper)
+        point = torch.minimum(torch.maximum(level, box.lower), box.upper)
         missing = 1 - point.sum(1, keepdim=True)
         low, high = torch.where(missing > 0, level, low), torch.where(missing > 0, high, level)
         done = (missing.abs() <= rounding) | (high - low <= rounding)
@@ -50,7 +45,7 @@ def _flattest(lower: Tensor, upper: Tensor) -> Tensor:
         step = level + missing / slope  # none free: ±inf, and the middle of the bracket serves
         step = torch.where((low < step) & (step < high), step, (low + high) / 2)
         level = torch.where(done, level, step)
-    return point
+    return bits(point)
 
 
 def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
@@ -70,8 +65,6 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
         tensor([0.4690])
     """
     box = Intervals(lower, upper)
-    if len(box) == 0:
-        return box.lower.new_zeros(0)
     few = box.num_classes <= ENUMERATED_CLASSES
     solve = _enumerated if few else _searched
     width = box.num_classes * (2**box.num_classes if few else 1)

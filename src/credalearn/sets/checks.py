@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credalearn._checks import refuse_masked as refuse_masked
+from credalearn._checks import refuse_masked
 from credalearn.errors import CredalError
 
 Batch = TypeVar("Batch", bound=Any)
@@ -40,15 +40,10 @@ def as_tensor(values: Any, *, name: str) -> Tensor:
         raise CredalError(
             f"{name} must be an array of numbers; {str(error).rstrip('.')}."
         ) from error
-    refuse_no_array(tensor, name=name)
-    return tensor
-
-
-def refuse_no_array(tensor: Tensor, *, name: str) -> None:
-    """Raise unless a tensor is dense, real and has values."""
     if tensor.is_meta or tensor.layout != torch.strided or tensor.is_complex():
         kind = f"{tensor.dtype} with layout {tensor.layout} on {tensor.device}"
         raise CredalError(f"{name} must be a dense tensor of real numbers; got {kind}.")
+    return tensor
 
 
 def as_floats(values: Any, *, name: str, ndim: int | None, finite: bool = True) -> Tensor:
@@ -167,17 +162,13 @@ def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
 
 def moved(batch: Batch, *args: Any, **kwargs: Any) -> Batch:
     """A frozen dataclass of tensors after ``torch.Tensor.to``; they stay floating-point numbers."""
-
-    def move(tensor: Tensor) -> Tensor:
-        result = tensor.to(*args, **kwargs)
-        if not result.is_floating_point():
-            raise CredalError(
-                f"probabilities must be kept in a floating-point dtype; got {result.dtype}. "
-                "To fix: give torch.float32 or torch.float64."
-            )
-        return result
-
-    return map_tensors(batch, move)
+    result = map_tensors(batch, lambda tensor: tensor.to(*args, **kwargs))
+    if not result.lower.is_floating_point():
+        raise CredalError(
+            f"probabilities must be kept in a floating-point dtype; got {result.lower.dtype}. "
+            "To fix: give torch.float32 or torch.float64."
+        )
+    return result
 
 
 def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tensor:
@@ -185,11 +176,6 @@ def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tens
     tensor = as_floats(values, name=name, ndim=ndim)
     require_distributions(tensor, name=name)
     return tensor
-
-
-def expectation(q: Tensor, cost: Tensor) -> Tensor:
-    """Each row's q·c, shape (N,), with 0·∞ = 0: a class without mass may cost anything."""
-    return torch.where(q > 0, q * cost, 0).sum(-1)
 
 
 def _rounded(row: Tensor) -> str:

@@ -49,13 +49,8 @@ class TotalVariationBall(CredalSet):
             radius=radius,
         )
         reach = radius[:, None] if q.shape[1] > 1 else torch.zeros_like(q)  # one class: one point
-        self._keep(
-            q=q,
-            radius=radius,
-            lower=(q - reach).clamp(min=0),
-            upper=(q + reach).clamp(max=1),
-            soft=q,
-        )
+        self._keep(q=q, radius=radius, soft=q)
+        self._keep(lower=(q - reach).clamp(min=0), upper=(q + reach).clamp(max=1))
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """Up to ρ moved from the cheapest (or dearest) classes to the dearest (or cheapest)."""
@@ -74,10 +69,8 @@ class TotalVariationBall(CredalSet):
         """
         if self.num_classes == 1:
             return torch.zeros_like(self.radius)
-        if self.num_classes > ENUMERATED_SPLITS:
-            part = self.q.amax(1).clamp(0.5, 1)
-        else:
-            part = evenest_split(self.q)
+        many = self.num_classes > ENUMERATED_SPLITS
+        part = self.q.amax(1).clamp(0.5, 1) if many else evenest_split(self.q)
         return self.radius.minimum(part) + self.radius.minimum(1 - part)
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:

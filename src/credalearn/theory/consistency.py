@@ -7,13 +7,7 @@ from torch import Tensor
 
 from credalearn._checks import check_number
 from credalearn.guarantees.bounds import binomial_tail
-from credalearn.sets.checks import (
-    as_floats,
-    as_tensor,
-    as_votes,
-    require_bounds,
-    require_shape,
-)
+from credalearn.sets.checks import as_floats, as_tensor, as_votes, require_bounds, require_shape
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
 
@@ -42,11 +36,10 @@ def consistent(
         >>> consistent([[0, 4], [0, 4]], [[0.5, 0.0], [0.9, 0.0]], [[1.0, 0.5], [1.0, 0.1]])
         tensor([ True, False])
     """
-    low, high = _bounds(lower, upper)
+    low, high, at_lower, at_upper = _tested(lower, upper, level)
     votes = as_votes(counts).cpu().numpy()
     require_shape(votes, low.shape, name="counts")
     total = votes.sum(1, keepdims=True)
-    at_lower, at_upper = _levels(low, high, level)
     # At or beyond the mean a binomial tail is a half or more, and no class is tested above a half:
     # only the other cells need their tail, 2 to 7 % of them on CIFAR-10H.
     rejected = np.zeros(low.shape, bool)
@@ -86,8 +79,7 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
         >>> votes_to_reject([[0.5, 0.0], [0.0, 0.0]], [[1.0, 0.5], [1.0, 1.0]])
         tensor([6., inf], dtype=torch.float64)
     """
-    low, high = _bounds(lower, upper)
-    at_lower, at_upper = _levels(low, high, level)
+    low, high, at_lower, at_upper = _tested(lower, upper, level)
     fewest = np.full(low.shape, np.inf)
     # log 0 is −∞ and gives 0 votes and the one more; a bound that nothing tests has level 0.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,19 +89,15 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
     return torch.from_numpy(fewest.min(1))
 
 
-def _levels(lower: Floats, upper: Floats, level: float) -> tuple[Floats, Floats]:
-    """The level of the test of each bound, 0 where the bound excludes nothing, twice (N, K)."""
+def _tested(lower: ArrayLike, upper: ArrayLike, level: float) -> list[Floats]:
+    """Both bounds, and the level of the test of each, 0 where it excludes nothing, all (N, K)."""
     check_number(level, name="level", above=0, below=1)
-    can_be_wrong = (lower > _ROUNDING, upper < 1 - _ROUNDING)
+    given = {"lower": lower, "upper": upper}
+    bounds = [as_floats(x, name=name, ndim=2).detach().double().cpu() for name, x in given.items()]
+    require_bounds(*bounds, tolerance=_ROUNDING)
+    low, high = (each.clamp(max=1).numpy() for each in bounds)
+    can_be_wrong = (low > _ROUNDING, high < 1 - _ROUNDING)
     # A single class leaves nothing to test; with more, no level is above a half.
-    share = level / lower.shape[1] if lower.shape[1] > 1 else 0.0
+    share = level / low.shape[1] if low.shape[1] > 1 else 0.0
     share_each = share / np.maximum(can_be_wrong[0].astype(np.float64) + can_be_wrong[1], 1)
-    at_lower, at_upper = (np.where(wrong, share_each, 0.0) for wrong in can_be_wrong)
-    return at_lower, at_upper
-
-
-def _bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
-    low = as_floats(lower, name="lower", ndim=2).double().cpu()
-    high = as_floats(upper, name="upper", ndim=2).double().cpu()
-    require_bounds(low, high, tolerance=_ROUNDING)
-    return low.clamp(max=1).detach().numpy(), high.clamp(max=1).detach().numpy()
+    return [low, high, *(np.where(wrong, share_each, 0.0) for wrong in can_be_wrong)]

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.votes import USING
@@ -60,15 +59,15 @@ class RuleCoverage:
 
     def agrees(self, confidence: float) -> bool:
         """Whether ``agree`` is at least the confidence, within two standard errors."""
-        known = isfinite(self.agree_error)
-        return known and self.agree + _ERRORS * self.agree_error >= confidence
+        return self.agree_error < inf and self.agree + _ERRORS * self.agree_error >= confidence
 
     @property
     def bound_holds(self) -> bool:
         """Whether ``stated`` is at most ``held_out``, within two standard errors."""
-        known = isfinite(self.gap_error)
         # Equal sums of thousands of terms differ by rounding where the error is 0.
-        return known and self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
+        return (
+            self.gap_error < inf and self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
+        )
 
 
 def coverage_of_rules(
@@ -100,16 +99,20 @@ def coverage_of_rules(
     """
     if not rules or len(set(rules)) < len(rules):
         raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
-    for rule in rules:
-        check_choice(rule, VOTE_RULES, name="rule")
     found: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
-        distinct, place = _distinct(half)
+        # Items with equal votes are compared once.
+        parts = [
+            part for part in (half.building, half.held_out, half.posterior) if part is not None
+        ]
+        rows = np.hstack(parts)[half.used]
+        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        distinct = Half(*(part[half.used][first] for part in parts))
         for rule in rules:
             given = (("s", s), ("confidence", confidence))
             options = {name: value for name, value in given if rule in USING[name]}
             values = np.full((len(half.used), len(_VALUES)), np.nan)
-            values[half.used] = _compare(distinct, rule, level, options)[place]
+            values[half.used] = _compare(distinct, rule, level, options)[place.ravel()]
             found[rule].append(values)
     if not any(np.isfinite(values).any() for values in found[rules[0]]):
         raise CredalError(
@@ -117,16 +120,6 @@ def coverage_of_rules(
             "from two or more annotators."
         )
     return tuple(_summary(rule, np.stack(values)) for rule, values in found.items())
-
-
-def _distinct(half: Half) -> tuple[Half, NDArray[np.intp]]:
-    """The distinct rows of the items that are used, and which of them each item has, (N,)."""
-    parts = [part for part in (half.building, half.held_out, half.posterior) if part is not None]
-    rows = np.hstack(parts)[half.used]
-    first: dict[bytes, int] = {}
-    place = np.array([first.setdefault(row.tobytes(), len(first)) for row in rows], np.intp)
-    chosen = np.unique(place, return_index=True)[1]
-    return Half(*(part[half.used][chosen] for part in parts)), place
 
 
 def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]) -> Floats:

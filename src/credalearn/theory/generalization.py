@@ -146,12 +146,11 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
     features = as_floats(features, name="features", ndim=2)
     weights = as_floats(weights, name="weights", ndim=3)
     require_shape(weights, (*weights.shape[:2], features.shape[1]), name="weights")
-    if biases is not None:
-        require_shape(as_floats(biases, name="biases", ndim=2), weights.shape[:2], name="biases")
     squares = features.double().square().sum()
     centered = weights.double() - weights.double().mean(1, keepdim=True)
     norms = centered.square().sum((1, 2))
     if biases is not None:
+        require_shape(as_floats(biases, name="biases", ndim=2), weights.shape[:2], name="biases")
         squares = squares + len(features)
         norms = norms + (biases.double() - biases.double().mean(1, keepdim=True)).square().sum(1)
     directions = weights.shape[1] - 1

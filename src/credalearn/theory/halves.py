@@ -45,8 +45,7 @@ class Half:
     @property
     def used(self) -> NDArray[np.bool_]:
         """Whether an item has votes on both sides, shape (N,)."""
-        both: NDArray[np.bool_] = (self.building.sum(1) > 0) & (self.held_out.sum(1) > 0)
-        return both
+        return np.asarray((self.building.sum(1) > 0) & (self.held_out.sum(1) > 0))
 
 
 def halves_of_counts(
@@ -74,17 +73,16 @@ def halves_of_counts(
     total = votes.sum(1)
     wanted = np.clip(np.floor(share * total + 0.5), np.minimum(total, 1), np.maximum(total - 1, 0))
 
-    def drawn() -> Iterator[Half]:
-        for _ in range(splits):
-            building = np.zeros_like(votes)
-            others, left = total.copy(), np.where(total > 1, wanted, total).astype(np.int64)
-            for number in range(votes.shape[1]):  # class by class: given the first, the rest again
-                others -= votes[:, number]
-                building[:, number] = random.hypergeometric(votes[:, number], others, left)
-                left -= building[:, number]
-            yield Half(building.astype(np.float64), (votes - building).astype(np.float64))
+    def drawn() -> Half:
+        building = np.zeros_like(votes)
+        others, left = total.copy(), np.where(total > 1, wanted, total).astype(np.int64)
+        for number in range(votes.shape[1]):  # class by class: given the first, the rest again
+            others -= votes[:, number]
+            building[:, number] = random.hypergeometric(votes[:, number], others, left)
+            left -= building[:, number]
+        return Half(building.astype(np.float64), (votes - building).astype(np.float64))
 
-    return drawn()
+    return (drawn() for _ in range(splits))
 
 
 def halves_of_annotators(
@@ -136,16 +134,13 @@ def halves_of_annotators(
         found = np.bincount(cells, minlength=shape[0] * shape[1])
         return found.astype(np.float64).reshape(shape)
 
-    def drawn() -> Iterator[Half]:
-        for _ in range(splits):
-            builders = random.permutation(people)[:wanted]
-            builds = np.where(who >= 0, np.isin(who, builders), random.random(len(who)) < share)
-            soft = None
-            if posterior is not None:
-                soft = posterior(items[builds], who[builds], labels[builds])
-            yield Half(tally(builds), tally(~builds), soft)
+    def drawn() -> Half:
+        builders = random.permutation(people)[:wanted]
+        builds = np.where(who >= 0, np.isin(who, builders), random.random(len(who)) < share)
+        soft = posterior and posterior(items[builds], who[builds], labels[builds])
+        return Half(tally(builds), tally(~builds), soft)
 
-    return drawn()
+    return (drawn() for _ in range(splits))
 
 
 def _check_options(splits: int, share: float, random_state: int) -> None:

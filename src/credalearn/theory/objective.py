@@ -6,17 +6,9 @@ import warnings
 import torch
 from torch import Tensor
 
+from credalearn import sets
 from credalearn.errors import PrecisionWarning
-from credalearn.sets import (
-    CredalSet,
-    Intervals,
-    LowerBounds,
-    Vertices,
-    max_entropy_box,
-    max_entropy_hull,
-    min_entropy_box,
-    min_entropy_hull,
-)
+from credalearn.sets import CredalSet, Intervals, LowerBounds, Vertices
 from credalearn.sets.box_entropy import ENUMERATED_CLASSES
 from credalearn.sets.checks import check_sets
 from credalearn.sets.hull_entropy import bits
@@ -47,11 +39,11 @@ def least_objective(labels: CredalSet) -> Tensor:
 def _largest_entropy(labels: CredalSet) -> Tensor:
     """In bits, shape (N,)."""
     if isinstance(labels, LowerBounds | Intervals):
-        return max_entropy_box(labels.lower, labels.upper)
+        return sets.max_entropy_box(labels.lower, labels.upper)
     if isinstance(labels, Vertices):
         with warnings.catch_warnings():  # too small a value makes the gap larger, never wrong
             warnings.simplefilter("ignore", PrecisionWarning)
-            return max_entropy_hull(labels.points)
+            return sets.max_entropy_hull(labels.points)
     point = labels.center()
     best = bits(point)
     for step in range(_STEPS):
@@ -66,10 +58,10 @@ def _smallest_entropy(labels: CredalSet) -> Tensor:
     if isinstance(labels, LowerBounds):  # all free mass where most is already
         return bits(labels.best_target(-labels.lower))
     if isinstance(labels, Vertices):
-        return min_entropy_hull(labels.points)
+        return sets.min_entropy_hull(labels.points)
     if labels.num_classes <= ENUMERATED_CLASSES:
-        return min_entropy_box(labels.lower, labels.upper)
+        return sets.min_entropy_box(labels.lower, labels.upper)
     # With one bound alone the greedy order is exact, and the set only larger.
-    above = min_entropy_box(labels.lower, torch.ones_like(labels.upper))
-    below = min_entropy_box(torch.zeros_like(labels.lower), labels.upper)
+    above = sets.min_entropy_box(labels.lower, torch.ones_like(labels.upper))
+    below = sets.min_entropy_box(torch.zeros_like(labels.lower), labels.upper)
     return torch.maximum(above, below)

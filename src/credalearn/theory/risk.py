@@ -117,9 +117,8 @@ def risk_profile(
     # Rows of float32 sum to a little more than 1 and would make −log p a little less than 0.
     losses = np.stack([exact.best(costs).numpy(force=True), exact.worst(costs).numpy(force=True)])
     losses = losses.clip(min=0)
-    low, high = _bootstrap(
-        losses, [(1 - confidence) / 2, (1 + confidence) / 2], draws, random_state
-    )
+    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = _bootstrap(losses, ends, draws, random_state)
     best, worst = (float(risk) for risk in losses.mean(1))
     return RiskProfile(
         optimistic=best,
@@ -145,5 +144,4 @@ def _bootstrap(losses: np.ndarray, ends: list[float], draws: int, random_state: 
     finite, hits = np.split(sums, 2, axis=1)
     means = np.where(hits > 0, np.inf, finite / num_items)
     # Values that were drawn: there is nothing between a finite and an infinite one.
-    found: np.ndarray = np.quantile(means, ends, axis=0, method="inverted_cdf")
-    return found
+    return np.asarray(np.quantile(means, ends, axis=0, method="inverted_cdf"))

@@ -5,24 +5,19 @@ Here a whole step (batch, forward pass, loss, backward pass, optimizer) is recor
 size of batch and then replayed as one launch. Data, augmentation and losses stay on the device,
 nothing in an epoch waits for the device, and each model has its own stream, so that several models
 fill the GPU.
-
-While steps are recorded, cuDNN's benchmark mode is on and errors of torch.compile are suppressed;
-both are restored afterwards.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
 from credalearn.errors import TrainingError
-from credalearn.nets import Network
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import map_tensors
-from credalearn.train._learner import Learner, make_optimizer
+from credalearn.train._learner import Learner
 from credalearn.train.checkpoint import state_tensors
 from credalearn.train.distributed import world_size
 from credalearn.train.training import Training
@@ -31,10 +26,7 @@ _WARM_UP_STEPS = 3  # in which libraries choose their algorithms and workspaces
 
 
 class RecordedLearner(Learner):
-    """A model whose steps are CUDA graphs on a stream of its own.
-
-    Network and loss must not make decisions on values.
-    """
+    """A model whose steps are CUDA graphs on a stream of its own."""
 
     unread_epochs = 1  # the loss is read while the next epoch runs: the GPU never waits
     checkpoint_seconds = 120.0  # 90 MB per ResNet-18 with its momentum: a second for eight models
@@ -46,14 +38,24 @@ class RecordedLearner(Learner):
                 f"execution={training.execution!r} needs one process on a GPU; the network is on "
                 f"{device}, in {world_size()} processes. To fix: execution='eager'."
             )
+        self.rate: Tensor = torch.tensor(training.recipe.learning_rate, device=device)
         super().__init__(training)
         self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.ends: dict[int, torch.cuda.Event] = {}  # epoch: when its steps are done
         self.is_image = self.inputs.ndim == 4
+        networks = (self.network, *training.teachers)
         if self.is_image:
-            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._adopt_loaded_state()
-        self.forward = self._ready(self.network)
+            for each in networks:
+                each.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        compiled = training.execution == "compiled"  # which predicts half again as fast
+        self.forward, *self.teachers = [x.compiled() if compiled else x for x in networks]
+        # What was loaded gets the memory order and the learning rate that the steps use.
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+        for parameter, state in self.optimizer.state.items():
+            for name, tensor in state.items():
+                if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
+                    state[name] = torch.empty_like(parameter).copy_(tensor)
         # What the recorded steps read and write.
         self.place = torch.zeros(1, dtype=torch.int64, device=device)
         self.epoch_number = torch.zeros((), dtype=torch.int64, device=device)
@@ -63,32 +65,18 @@ class RecordedLearner(Learner):
         self.epoch_labels = [map_tensors(self.labels, torch.clone) for _ in range(1 + mixed)]
         self.graphs = {} if self.finished else self._record()
 
-    def make_optimizer(self) -> Optimizer:
-        """The recipe's optimizer, with the learning rate in a tensor that recorded steps read."""
-        recipe = self.training.recipe
-        self.rate = torch.tensor(recipe.learning_rate, device=self.device)
-        return make_optimizer(self.network, recipe, rate=self.rate)
-
-    def make_teachers(self) -> list[Callable[[Tensor], Tensor]]:
-        """The teachers, in the memory order of images; compiled ones predict half again as fast."""
-        teachers = [each.to(self.device).eval() for each in self.training.teachers]
-        if self.inputs.ndim == 4:
-            for each in teachers:
-                each.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return [self._ready(each) for each in teachers]
-
     def begin_epoch(self) -> None:
         """Shuffle, augment and mix on the device, into the tensors that recorded steps read."""
-        compiled = self.training.execution == "compiled"
-        with (
-            torch.cuda.stream(self.stream),
-            _fast_libraries(compiled=compiled) if self.teachers else nullcontext(),
-        ):
+        fast = self._fast_libraries() if self.teachers else nullcontext()
+        with torch.cuda.stream(self.stream), fast:
             inputs, labels, kept = self.shuffled()
             self.epoch_inputs.copy_(inputs)
             self.epoch_kept.copy_(kept)
             for source, target in zip(labels, self.epoch_labels, strict=True):
-                copy_labels(source, target)
+                for each in fields(target):
+                    kept_tensor = getattr(target, each.name)
+                    if isinstance(kept_tensor, Tensor):
+                        kept_tensor.copy_(getattr(source, each.name))
             self.total.zero_()
             self.place.zero_()
             self.epoch_number.fill_(self.epoch)
@@ -134,29 +122,14 @@ class RecordedLearner(Learner):
         self.report()
         self.network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
 
-    def _ready(self, network: Network) -> Callable[[Tensor], Tensor]:
-        """The forward pass, compiled if that is asked for."""
-        return network.compiled() if self.training.execution == "compiled" else network
-
-    def _adopt_loaded_state(self) -> None:
-        """Give what was loaded the memory order and the learning rate that the steps use."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
-        for parameter, state in self.optimizer.state.items():
-            for name, tensor in state.items():
-                if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
-                    state[name] = torch.empty_like(parameter).copy_(tensor)
-
     def _record(self) -> dict[int, torch.cuda.CUDAGraph]:
         """One graph per size of batch; weights and optimizer end as they were."""
-        before = {
-            name: tensor.clone()
-            for name, tensor in state_tensors(self.network, self.optimizer).items()
-        }
+        live = state_tensors(self.network, self.optimizer)
+        before = {name: tensor.clone() for name, tensor in live.items()}
         torch.cuda.synchronize(self.device)  # what the steps read was written on another stream
         graphs: dict[int, torch.cuda.CUDAGraph] = {}
         pool = None
-        with _fast_libraries(compiled=self.training.execution == "compiled"):
+        with self._fast_libraries():
             for size in sorted(set(self.sizes), reverse=True):
                 number = self.sizes.index(size)
                 with torch.cuda.stream(self.stream):
@@ -177,29 +150,18 @@ class RecordedLearner(Learner):
         torch.cuda.synchronize(self.device)
         return graphs
 
+    @contextmanager
+    def _fast_libraries(self) -> Iterator[None]:
+        """Let cuDNN time its algorithms; where torch.compile fails, keep the layers as they are."""
+        suppressed: nullcontext[None] = nullcontext()
+        if self.training.execution == "compiled":
+            from torch._dynamo import config  # takes seconds to import, and is needed nowhere else
 
-def copy_labels(source: CredalSet, target: CredalSet) -> None:
-    """Overwrite one batch of sets by another of the same kind and size."""
-    for each in fields(target):
-        kept = getattr(target, each.name)
-        if isinstance(kept, Tensor):
-            kept.copy_(getattr(source, each.name))
-
-
-@contextmanager
-def _fast_libraries(*, compiled: bool) -> Iterator[None]:
-    """Let cuDNN time its algorithms; where torch.compile fails, keep the layers as they are."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = True
-    try:
-        with _compile_errors_suppressed() if compiled else nullcontext():
-            yield
-    finally:
-        torch.backends.cudnn.benchmark = before
-
-
-def _compile_errors_suppressed() -> "nullcontext[None]":
-    from torch._dynamo import config  # takes seconds to import, and is needed nowhere else
-
-    suppressed: nullcontext[None] = config.patch(suppress_errors=True)
-    return suppressed
+            suppressed = config.patch(suppress_errors=True)
+        before = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = True
+        try:
+            with suppressed:
+                yield
+        finally:
+            torch.backends.cudnn.benchmark = before

@@ -15,17 +15,10 @@ from credalearn.labels.soft import taught_labels
 from credalearn.sets import CredalSet
 from credalearn.train._random import RandomStream
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
-from credalearn.train.distributed import (
-    all_or_none,
-    part,
-    rank,
-    same_buffers,
-    summed,
-    world_size,
-    wrap,
-)
+from credalearn.train.distributed import all_or_none, rank, same_buffers, summed, world_size, wrap
 from credalearn.train.training import Recipe, Training
 
+Forward = Callable[[Tensor], Tensor]  # from inputs to logits
 _TAUGHT_AT_ONCE = 2000  # items: a ResNet-18's hidden layers take 2 GB for them
 
 
@@ -34,6 +27,7 @@ class Learner:
 
     unread_epochs = 0  # epochs that may still run on the device when their successor starts
     checkpoint_seconds = 0.0  # least time between two checkpoints: here, one after every epoch
+    rate: Tensor | None = None  # learning rate, where recorded steps read it
 
     def __init__(self, training: Training) -> None:
         recipe = training.recipe
@@ -47,39 +41,29 @@ class Learner:
         steps = torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
         self.step_of_item = steps.to(self.device)
         self.random = RandomStream(self.device)
-        self.teachers = self.make_teachers()
+        self.teachers: list[Forward] = [x.to(self.device).eval() for x in training.teachers]
         self.listener = training.listener if rank() == 0 else None
         self.failure: TrainingError | None = None
         self.stopped = False
-        self.optimizer = self.make_optimizer()
+        self.optimizer = make_optimizer(self.network, recipe, rate=self.rate)
         self.losses = self._resume()
         self.epoch = self.num_saved = self.num_reported = len(self.losses)
         self.saved_at = time.monotonic()
         self.totals = torch.zeros(recipe.epochs, device=self.device)
         self.total = torch.zeros((), device=self.device)  # loss of this epoch, summed over items
-        self.forward: Callable[[Tensor], Tensor] = (
-            wrap(  # the network itself, unless several processes train it
-                self.network.train(),
-                recipe,
-                num_items=len(self.inputs),
-                smallest_batch=self.sizes[-1],
-                epochs_done=self.epoch,
-            )
+        self.forward: Forward = wrap(
+            self.network.train(),
+            recipe,
+            num_items=len(self.inputs),
+            smallest_batch=self.sizes[-1],
+            epochs_done=self.epoch,
         )
 
     @property
     def finished(self) -> bool:
         """Whether no epoch is left to start."""
-        over = self.stopped or self.epoch >= self.training.recipe.epochs
-        return over or self.failure is not None
-
-    def make_optimizer(self) -> Optimizer:
-        """The recipe's optimizer."""
-        return make_optimizer(self.network, self.training.recipe)
-
-    def make_teachers(self) -> list[Callable[[Tensor], Tensor]]:
-        """The teachers, ready to predict."""
-        return [each.to(self.device).eval() for each in self.training.teachers]
+        ended = self.stopped or self.failure is not None
+        return ended or self.epoch >= self.training.recipe.epochs
 
     def begin_epoch(self) -> None:
         """Shuffle, augment and mix the items."""
@@ -147,8 +131,9 @@ class Learner:
         recipe = self.training.recipe
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.rate_at(self.epoch + number / len(self.sizes))
-        start, own = self.starts[number], part(self.sizes[number], rank(), world_size())
-        rows = slice(start + own.start, start + own.stop)
+        start, size = self.starts[number], self.sizes[number]
+        first, last = (size * each // world_size() for each in (rank(), rank() + 1))
+        rows = slice(start + first, start + last)
         labels = [each[rows] for each in self.epoch_labels]
         return self.epoch_inputs[rows], labels, self.epoch_kept[start], self.epoch
 
@@ -176,20 +161,20 @@ class Learner:
             if math.isfinite(mean):
                 self.losses.append(mean)
             else:
-                self.failure = _not_finite(mean, self.training.recipe, epoch)
+                recipe = self.training.recipe
+                rate = max(recipe.rate_at(epoch), recipe.rate_at(epoch + 1))
+                self.failure = TrainingError(
+                    f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at a "
+                    f"learning rate of up to {rate:.3g}. To fix: lower learning_rate, add "
+                    "warmup_epochs, or look for extreme values in the inputs."
+                )
 
     def save(self) -> None:
         """Write a checkpoint after the epochs done, unless one is written already."""
         self.saved_at = time.monotonic()
         path, known = self.training.checkpoint, len(self.losses) == self.epoch
         if path is not None and rank() == 0 and known and self.num_saved < self.epoch:
-            save_checkpoint(
-                path,
-                run=self.run,
-                network=self.network,
-                optimizer=self.optimizer,
-                losses=self.losses,
-            )
+            save_checkpoint(path, self.run, self.network, self.optimizer, self.losses)
             self.num_saved = self.epoch
 
     def report(self) -> None:
@@ -212,9 +197,7 @@ class Learner:
             return []
         self.run = describe_run(self.training)
         with all_or_none(self.device):
-            losses = load_checkpoint(
-                path, run=self.run, network=self.network, optimizer=self.optimizer
-            )
+            losses = load_checkpoint(path, self.run, self.network, self.optimizer)
         if losses and self.listener is not None:
             self.listener.resumed(len(losses), of=self.training.recipe.epochs, source=str(path))
         return losses
@@ -245,12 +228,3 @@ def autocast(recipe: Recipe, device: torch.device) -> AbstractContextManager[Non
     if recipe.precision == "bfloat16" or (recipe.precision == "auto" and device.type == "cuda"):
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()
-
-
-def _not_finite(mean: float, recipe: Recipe, epoch: int) -> TrainingError:
-    rate = max(recipe.rate_at(epoch), recipe.rate_at(epoch + 1))
-    return TrainingError(
-        f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at a learning rate of "
-        f"up to {rate:.3g}. To fix: lower learning_rate, add warmup_epochs, or look for extreme "
-        "values in the inputs."
-    )

@@ -5,6 +5,7 @@ time of one for an MLP of 128 units and batches of 128.
 """
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Event, Thread
 from typing import TypeVar
 
@@ -14,16 +15,15 @@ _T = TypeVar("_T")
 _SECONDS_ASLEEP = 0.1
 
 
-def on_one_thread(work: Callable[[Event], _T]) -> _T:
+def on_one_thread(work: Callable[[Event], _T], *, unless: bool = False) -> _T:
     """What ``work`` returns, done in a new thread whose torch operations use one thread."""
     # torch keeps the number of threads for each thread of Python, and a default for new ones, which
     # is set back at once. After Ctrl-C, ``work`` finds its event set and is waited for.
     count = torch.get_num_threads()
-    if count == 1:
+    if unless or count == 1:
         return work(Event())
     stopped, ready, restored, done = Event(), Event(), Event(), Event()
-    results: list[_T] = []
-    errors: list[BaseException] = []
+    result: Future[_T] = Future()
 
     def run() -> None:
         torch.get_num_threads()  # takes the default now: later it would undo the next line
@@ -31,9 +31,9 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
         ready.set()
         restored.wait()
         try:
-            results.append(work(stopped))
+            result.set_result(work(stopped))
         except BaseException as error:  # raised again below, in the caller's thread
-            errors.append(error)
+            result.set_exception(error)
         finally:
             done.set()
 
@@ -53,6 +53,4 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
         raise
     finally:
         thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    return result.result()

@@ -13,14 +13,27 @@ Augment = Callable[[Tensor, Generator | None], Tensor]
 Mix = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def crop(images: Tensor, generator: Generator | None = None) -> Tensor:
+def crop(images: Tensor, generator: Generator | None = None, *, flip: bool = False) -> Tensor:
     """Each image (N, C, H, W) shifted by up to an eighth of its size; what is outside is 0."""
-    return _shifted(images, generator, flip=False)
+    count, _, height, width = images.shape
+    high, wide = height // 8, width // 8
+    padded = pad(images, (wide, wide, high, high))
+
+    def below(end: int) -> Tensor:
+        return torch.randint(end, (count, 1), device=images.device, generator=generator)
+
+    rows = below(2 * high + 1) + torch.arange(height, device=images.device)
+    columns = below(2 * wide + 1) + torch.arange(width, device=images.device)
+    if flip:
+        columns = torch.where(below(2) == 1, columns.flip(1), columns)
+    items = torch.arange(count, device=images.device)
+    chosen = padded[items[:, None, None], :, rows[:, :, None], columns[:, None, :]]
+    return chosen.permute(0, 3, 1, 2)
 
 
 def crop_and_flip(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Each image shifted as by :func:`crop`, and half of them mirrored left to right."""
-    return _shifted(images, generator, flip=True)
+    return crop(images, generator, flip=True)
 
 
 def mixup(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
@@ -38,9 +51,8 @@ def cutmix(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tens
         cut = (sides[0][:, :, None] & sides[1][:, None, :])[:, None]
     else:
         places = torch.rand(count, sizes[0], device=inputs.device).argsort(1)
-        cut = (places < (sizes[0] * (1 - kept)).round()[:, None]).view(
-            count, -1, *[1] * len(sizes[1:])
-        )
+        cut = places < (sizes[0] * (1 - kept)).round()[:, None]
+        cut = cut.view(count, -1, *[1] * len(sizes[1:]))
     return torch.where(cut, inputs[partners], inputs), 1 - cut.flatten(1).float().mean(1)
 
 
@@ -60,20 +72,3 @@ def _inside(size: int, share: Tensor) -> Tensor:
     start = (torch.rand_like(share) * (size - length + 1)).floor()
     place = torch.arange(size, device=share.device) - start[:, None]
     return (place >= 0) & (place < length[:, None])
-
-
-def _shifted(images: Tensor, generator: Generator | None, *, flip: bool) -> Tensor:
-    count, _, height, width = images.shape
-    high, wide = height // 8, width // 8
-    padded = pad(images, (wide, wide, high, high))
-
-    def below(end: int) -> Tensor:
-        return torch.randint(end, (count, 1), device=images.device, generator=generator)
-
-    rows = below(2 * high + 1) + torch.arange(height, device=images.device)
-    columns = below(2 * wide + 1) + torch.arange(width, device=images.device)
-    if flip:
-        columns = torch.where(below(2) == 1, columns.flip(1), columns)
-    items = torch.arange(count, device=images.device)
-    chosen = padded[items[:, None, None], :, rows[:, :, None], columns[:, None, :]]
-    return chosen.permute(0, 3, 1, 2)

@@ -25,8 +25,8 @@ class CheckpointError(TrainingError):
 def describe_run(training: Training) -> Described:
     """Recipe, functions and device of a run in words, network and data as digests."""
     network, inputs, labels = training.network, training.inputs, training.labels
-    parts = {each.name: getattr(labels, each.name) for each in fields(labels)}
-    parts = {name: tensor for name, tensor in parts.items() if tensor is not None}
+    names = [each.name for each in fields(labels)]
+    parts = {name: x for name in names if (x := getattr(labels, name)) is not None}
     return {
         **asdict(training.recipe),
         "method": _name(training.loss),
@@ -49,7 +49,7 @@ def state_tensors(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]
 
 
 def save_checkpoint(
-    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
+    path: Path, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
 ) -> None:
     """Write the state after ``len(losses)`` epochs of this run."""
     live = state_tensors(network, optimizer)
@@ -61,7 +61,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
+    path: Path, run: Described, network: nn.Module, optimizer: Optimizer
 ) -> list[float]:
     """Restore network and optimizer; the losses of the epochs done, none if there is no file."""
     if not path.exists():

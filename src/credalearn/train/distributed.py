@@ -108,11 +108,6 @@ def hear() -> Any:
     return messages[0]
 
 
-def part(size: int, number: int, parts: int) -> slice:
-    """The rows of a batch of ``size`` that process ``number`` (from 0) takes, nearly equal."""
-    return slice(size * number // parts, size * (number + 1) // parts)
-
-
 def summed(value: Tensor) -> Tensor:
     """The sum of a tensor over all processes, in place."""
     if world_size() > 1:
@@ -148,7 +143,16 @@ def wrap(
     if world_size() == 1:
         return network
     device = next(network.parameters()).device
-    _check_alike(items=num_items, recipe=recipe, epochs_done=epochs_done)
+    facts = {"items": num_items, "recipe": recipe, "epochs_done": epochs_done}
+    everywhere: list[Any] = [None] * world_size()
+    dist.all_gather_object(everywhere, facts)
+    differ = [name for name in facts if any(each[name] != facts[name] for each in everywhere)]
+    if differ:
+        raise CredalError(
+            "all processes must train the same model on the same data from the same checkpoint; "
+            f"they differ in: {', '.join(differ)}. To fix: give each the same random_state, "
+            "options, data and folder."
+        )
     shared = _synchronized(network) if device.type == "cuda" else network
     alone = any(
         isinstance(x, _BatchNorm) and type(x) is not nn.SyncBatchNorm for x in shared.modules()
@@ -168,19 +172,6 @@ def same_buffers(network: nn.Module) -> None:
     if world_size() > 1:
         for buffer in network.buffers():
             dist.broadcast(buffer, src=0)
-
-
-def _check_alike(**facts: Any) -> None:
-    """Reject processes that were given different things."""
-    everywhere: list[Any] = [None] * world_size()
-    dist.all_gather_object(everywhere, facts)
-    differ = [name for name in facts if any(each[name] != facts[name] for each in everywhere)]
-    if differ:
-        raise CredalError(
-            "all processes must train the same model on the same data from the same checkpoint; "
-            f"they differ in: {', '.join(differ)}. To fix: give each the same random_state, "
-            "options, data and folder."
-        )
 
 
 def _synchronized(network: nn.Module) -> nn.Module:

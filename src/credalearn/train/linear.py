@@ -21,8 +21,7 @@ Target = Callable[[Tensor], Tensor]  # the distribution to learn, given the logi
 
 _MOST_STEPS = 300
 _SLOPE, _GAIN = 1e-5, 1e-8  # a fit ends at this slope, or at this gain of a step
-# The slope of a worst or best case jumps: such fits end earlier, and more changes nothing that is
-# seen.
+# The slope of a worst or best case jumps: such fits end earlier; more steps change nothing visible.
 _CREDAL_STEPS, _CREDAL_GAIN = 40, 1e-5
 _INTERCEPT_PENALTY = 1e-6  # keeps the intercept of a class without items finite
 

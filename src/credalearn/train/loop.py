@@ -16,19 +16,41 @@ from credalearn.train._threads import on_one_thread
 from credalearn.train.distributed import summed, world_size
 from credalearn.train.training import Training
 
+Outcome = list[float] | TrainingError
 _LARGE_STEP = 2**23  # items of a batch times weights: 30 ms on one core
 
 
-def train(
-    trainings: Sequence[Training], *, deadline: float | None = None
-) -> list[list[float] | TrainingError]:
+def train(trainings: Sequence[Training], *, deadline: float | None = None) -> list[Outcome]:
     """Train the networks in place: the mean losses of each one's epochs, or why it failed.
 
     After the ``deadline``, a time of ``time.monotonic()``, no epoch starts but the first.
     """
-    if any(_needs_threads(training) for training in trainings):
-        return _train(trainings, deadline, Event())
-    return on_one_thread(lambda stopped: _train(trainings, deadline, stopped))
+
+    def work(stopped: Event) -> list[Outcome]:
+        learners = [_learner(training) for training in trainings]
+        active = [learner for learner in learners if not learner.finished]
+        while active:
+            for learner in active:
+                learner.begin_epoch()
+            for number in range(max(len(learner.sizes) for learner in active)):
+                for learner in active:
+                    if number < len(learner.sizes):
+                        learner.step(number)
+            for learner in active:
+                learner.end_epoch()
+                if learner.finished:  # at once: its losses are read, and others go on without it
+                    learner.finish()
+            active = [learner for learner in active if not learner.finished]
+            over = deadline is not None and time.monotonic() >= deadline
+            if active and world_size() > 1:  # all stop after the same epoch
+                over = bool(summed(torch.tensor(int(over), device=active[0].device)))
+            if stopped.is_set() or over:
+                break
+        for learner in learners:
+            learner.finish()
+        return [learner.failure or learner.losses for learner in learners]
+
+    return on_one_thread(work, unless=any(map(_needs_threads, trainings)))
 
 
 def _needs_threads(training: Training) -> bool:
@@ -40,42 +62,9 @@ def _needs_threads(training: Training) -> bool:
     return on_gpu or images or world_size() > 1 or size * sum(numbers) > _LARGE_STEP
 
 
-def _train(
-    trainings: Sequence[Training], deadline: float | None, stopped: Event
-) -> list[list[float] | TrainingError]:
-    """See :func:`train`; ends after an epoch if ``stopped`` is set."""
-    learners = [_learner(training) for training in trainings]
-    active = [learner for learner in learners if not learner.finished]
-    while active:
-        for learner in active:
-            learner.begin_epoch()
-        for number in range(max(len(learner.sizes) for learner in active)):
-            for learner in active:
-                if number < len(learner.sizes):
-                    learner.step(number)
-        for learner in active:
-            learner.end_epoch()
-            if learner.finished:  # at once: its losses are read, and others go on without it
-                learner.finish()
-        active = [learner for learner in active if not learner.finished]
-        if stopped.is_set() or (active and _is_over(deadline, active[0].device)):
-            break
-    for learner in learners:
-        learner.finish()
-    return [learner.failure or learner.losses for learner in learners]
-
-
 def _learner(training: Training) -> Learner:
     if training.execution == "eager":
         return Learner(training)
     from credalearn.train._cuda_graphs import RecordedLearner  # for GPUs alone
 
     return RecordedLearner(training)
-
-
-def _is_over(deadline: float | None, device: torch.device) -> bool:
-    """Whether the deadline of any process has passed: all stop after the same epoch."""
-    passed = deadline is not None and time.monotonic() >= deadline
-    if world_size() == 1:
-        return passed
-    return bool(summed(torch.tensor(int(passed), device=device)))
