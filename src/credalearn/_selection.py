@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import nan
 from threading import Event
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import torch
@@ -40,7 +40,6 @@ _RECIPE = Recipe(epochs=60, weight_decay=1e-4, schedule="constant")
 _PATIENCE = 6  # epochs without a gain
 _MANY_ITEMS, _LARGE_BATCH = 20_000, 512
 
-_T = TypeVar("_T")
 Report = Callable[[str, float], None]  # takes what is being done, and the share that is done
 
 
@@ -78,38 +77,39 @@ class Search:
     report: Report
 
 
-def select(search: Search) -> Selected:
+def select(search: Search, stopped: Event) -> Selected:
     """Compare the candidates on folds, and fit the best one on all items."""
+    search = replace(search, report=interrupted(search.report, stopped))
     items, better = search.items, _better if search.method.teachers is None else _taught
-
-    def work(tell: Report) -> Selected:
-        path = linear_path(items, search.folds, items.labels.reference, tell)
-        choice, model, found = better(replace(search, report=tell), path)
-        return replace(choice, log_likelihood=-items.cost(found.probs)), model, found
-
-    return _with_threads(items, search.report, work)
+    path = linear_path(items, search.folds, items.labels.reference, search.report)
+    choice, model, found = better(search, path)
+    return replace(choice, log_likelihood=-items.cost(found.probs)), model, found
 
 
 def logistic_regression(items: Items, folds: Rows) -> Tensor:
     """Out-of-fold probabilities of the rival: one linear head on the right class, tempered."""
-    work = partial(linear_path, items, folds, items.truth)
-    path = _with_threads(items, lambda *_: None, work)
+
+    def work(stopped: Event) -> LinearPath:
+        return linear_path(items, folds, items.truth, interrupted(lambda *_: None, stopped))
+
+    path = on_one_thread(work, unless=is_large(items))
     return temper(path.probs, fit_temperature(path.probs, items.truth, weight=items.weight))
 
 
-def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
-    """What ``work`` returns, on one thread of torch unless the table is large."""
+def is_large(items: Items) -> bool:
+    """Whether linear models of these items are fitted faster by several threads."""
+    return isinstance(items.inputs, Tensor) and items.inputs.numel() > _LARGE_TABLE
 
-    def run(stopped: Event) -> _T:
-        def tell(text: str, share: float) -> None:
-            if stopped.is_set():
-                raise KeyboardInterrupt
-            report(text, share)
 
-        return work(tell)
+def interrupted(report: Report, stopped: Event) -> Report:
+    """A report that ends the work by ``KeyboardInterrupt`` once the event is set."""
 
-    is_large = isinstance(items.inputs, Tensor) and items.inputs.numel() > _LARGE_TABLE
-    return on_one_thread(run, unless=is_large)
+    def tell(text: str, share: float) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        report(text, share)
+
+    return tell
 
 
 @dataclass(frozen=True, slots=True, eq=False)

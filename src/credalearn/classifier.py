@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -23,7 +24,7 @@ from credalearn._classifier_options import TABLE_BACKBONES, ClassifierOptions
 from credalearn._folds import Items, make_folds
 from credalearn._inputs import Encoder, as_numpy, encode, fit_encoder
 from credalearn._model_files import ModelConfig, write_model
-from credalearn._selection import CENTER, Choice, Search, select
+from credalearn._selection import CENTER, Choice, Search, is_large, select
 from credalearn._table_encoder import TableEncoder
 from credalearn._targets import (
     as_credal,
@@ -42,6 +43,7 @@ from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import Progress
+from credalearn.train._threads import on_one_thread
 from credalearn.train.distributed import find_device
 from credalearn.train.linear import Inputs
 
@@ -326,7 +328,8 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         with Progress(str(self.method)) if self.verbose else nullcontext() as progress:
             report = (lambda *_: None) if progress is None else progress.note
             search = Search(chosen, folds, method, self.random_state, device, report)
-            self.choice_, self.model_, predicted = select(search)
+            found = on_one_thread(partial(select, search), unless=is_large(chosen))
+        self.choice_, self.model_, predicted = found
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = folds
         self._set_temperatures(predicted, chosen)
