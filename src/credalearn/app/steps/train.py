@@ -16,6 +16,7 @@ import torch
 
 from credalearn import __version__
 from credalearn._checks import check_choice
+from credalearn._classifier_options import TABLE_BACKBONES
 from credalearn._files import sha256_of
 from credalearn._formats import listed
 from credalearn._options import check_options, keywords, option, same_option
@@ -98,9 +99,10 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     frozen = data.inputs.is_frozen
     images = data.inputs.kind == "images" and not frozen
     used = recorded_options(options, images=images)
-    if images and used["backbone"] in ("linear", "mlp"):
+    if images and used["backbone"] in ("auto", *TABLE_BACKBONES):
         raise CredalError(
-            f"the backbone {used['backbone']!r} does not take images. To fix: leave out --backbone."
+            f"the backbone {used['backbone']!r} takes vectors, not images. To fix: choose a "
+            "network for images, such as resnet18, or pass --features."
         )
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
