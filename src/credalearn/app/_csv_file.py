@@ -31,6 +31,8 @@ _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "lat
 
 def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str]:
     """The given encoding, or the one that the first bytes of a file fit; then in words."""
+    if start.startswith(b"\x1f\x8b"):
+        raise CredalError(f"{path} is compressed with gzip. To fix: unpack it first, with gunzip.")
     if given is not None:
         try:
             "a".encode(given)
@@ -42,8 +44,6 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None:
         return marked, _NAMES.get(marked, marked.upper())
-    if start.startswith(b"\x1f\x8b"):
-        raise CredalError(f"{path} is compressed. To fix: decompress it first, with gunzip.")
     if b"\0" in start:
         raise CredalError(
             f"{path} is a binary file, not a table or JSON. To fix: export it as CSV, TSV, JSON, "
