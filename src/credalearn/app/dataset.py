@@ -263,7 +263,7 @@ class Dataset:
             what = f"texts in {' and '.join(map(repr, inputs.texts))} of {inputs.path}"
         if self.groups is not None:
             what += f"; {many(len(set(self.groups)), 'group')} by {self.options.group}"
-        what += f"; {inputs.empty:,} of the texts are empty" if inputs.empty else ""
+        what += f"; {many(inputs.empty, 'text is', 'texts are')} empty" if inputs.empty else ""
         lines = [f"{many(len(self.items), 'item')} with {what}"]
         if self.unvoted.any():
             number = many(int(self.unvoted.sum()), "item")

@@ -31,10 +31,10 @@ def merge(
     others = [item for item, content in pairs if known.get(item, content) != content]
     if others:  # their votes would be mixed up
         raise CredalError(
-            f"{many(len(others), 'item')} of {second.source.path} have the name of a different "
-            f"item of {first.source.path}, such as {shown(others[0])}: the names start again in "
-            "each file. To fix: give every item a name of its own, or pass a file of another split "
-            "with --validation or --test."
+            f"{second.source.path}: {many(len(others), 'item has', 'items have')} the name of a "
+            f"different item of {first.source.path}, such as {shown(others[0])}: the names start "
+            "again in each file. To fix: give every item a name of its own, or pass a file of "
+            "another split with --validation or --test."
         )
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
     if all(list(each.classes) == sorted(each.classes) for each in (first, second)):
@@ -116,10 +116,10 @@ def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations
     for name, part in splits.items():
         if part is not None:
             if same := known & set(part.source.contents.items()):
+                have = many(len(same), "item has", "items have")
                 raise CredalError(
-                    f"{many(len(same), 'item')} of {part.source.path} have the name and content of "
-                    f"an item of another split, such as {shown(min(same)[0])}. To fix: take them "
-                    "out of one of the files."
+                    f"{part.source.path}: {have} the name and content of an item of another split, "
+                    f"such as {shown(min(same)[0])}. To fix: take them out of one of the files."
                 )
             known |= set(part.source.contents.items())
             if not set(found.items).isdisjoint(part.items):

@@ -256,8 +256,8 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
         )
     if left <= 0:
         raise CredalError(
-            f"{many(asked, 'request')} have used up the risk of {run.path}. To fix: "
-            "recalibrate on new items."
+            f"{many(asked, 'request has', 'requests have')} used up the risk of {run.path}. To "
+            "fix: recalibrate on new items."
         )
     return risk, left, False
 

@@ -132,7 +132,8 @@ def _of_dataset(probs: Any, data: Dataset) -> Dataset:
     found = Dataset(data.annotations, features=table, names=classes, skip_missing=True)
     row_of = {item: row for row, item in enumerate(found.items)}
     if missing := [item for item in data.items if item not in row_of]:
-        raise CredalError(f"{many(len(missing), 'item')} have no probabilities: {listed(missing)}.")
+        have = many(len(missing), "item has", "items have")
+        raise CredalError(f"{have} no probabilities: {listed(missing)}.")
     _check(found.inputs.path, found.items, found.X)
     X = found.X[[row_of[item] for item in data.items]]
     return data.with_values(X=X, digests=row_digests(X), inputs=found.inputs)

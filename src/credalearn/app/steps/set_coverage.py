@@ -123,7 +123,8 @@ class WidenedSets:
         notes = [self.inflation.sentence()]
         if self.left_out:
             what = "fewer than two votes" if self.counted else "no shares"
-            notes = [f"{notes[0]} {self.left_out:,} with {what} were left out."]
+            were = "was" if self.left_out == 1 else "were"
+            notes = [f"{notes[0]} {self.left_out:,} with {what} {were} left out."]
         if not self.seen:
             return [*notes, "No test item has enough votes to check the widened sets on."]
         low, high = map(percent, self.usual)
