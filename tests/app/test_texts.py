@@ -137,7 +137,7 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
         cl.Dataset(annotations)
     with pytest.raises(cl.CredalError, match="5 of 30 items have no text in"):
         cl.Dataset(annotations, table=items[:25], text="message")
-    with pytest.raises(cl.CredalError, match="drop works with features"):
+    with pytest.raises(cl.CredalError, match="drop must be left out without features"):
         cl.Dataset(annotations, table=items, text="message", drop=("author",))
 
 
@@ -260,7 +260,7 @@ def test_one_official_split_is_enough(official: Path) -> None:
         name.startswith("test:") == (part == "test")
         for name, part in zip(data.items, data.part, strict=True)
     )
-    with pytest.raises(cl.CredalError, match="Pass either split, or validation and test"):
+    with pytest.raises(cl.CredalError, match="Pass either --split, or --validation and --test"):
         cl.Dataset(train, test=test, split="part")
 
 

@@ -69,16 +69,13 @@ class DatasetOptions:
         several = isinstance(self.features, tuple | list)
         object.__setattr__(self, "features", tuple(self.features) if several else (self.features,))
         if bool(self.features) + (self.images is not None) + bool(text) > 1:
-            raise CredalError("Pass only one of text, features and images.")
+            raise CredalError("Pass only one of --text, --features and --images.")
         if not self.features and self.drop:
-            raise CredalError("drop works with features only. To fix: leave it out.")
+            raise CredalError(f"drop must be left out without features; got {listed(self.drop)}.")
         if self.features and self.table is not None:
-            raise CredalError(
-                "table is for texts and images; the features have their own columns. To fix: leave "
-                "it out."
-            )
+            raise CredalError("table must be left out with features, which have their own columns.")
         if self.split is not None and (self.validation, self.test) != (None, None):
-            raise CredalError("Pass either split, or validation and test.")
+            raise CredalError("Pass either --split, or --validation and --test.")
 
     @property
     def columns(self) -> list[str]:

@@ -1,6 +1,7 @@
 """Every command: its help, what it imports, bad input and Ctrl-C."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -166,3 +167,29 @@ def test_errors_spell_keywords_as_options() -> None:
     spelled = pytest.raises(CredalError, match=r"^--my-salt 1, or --my-salt=2, not your_my_salt=3$")
     with spelled, _naming_options(["my_salt"]):
         raise CredalError("my_salt=1, or --my-salt=2, not your_my_salt=3")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "message"),
+    [
+        ("certify", "--max-error 2", "--max-error must be above 0"),
+        ("certify", "--confidence 0", "--confidence must be above 0"),
+        ("certify", "--set-coverage 1.5", "--set-coverage must be above 0"),
+        ("certify", "--called cat=2", "--called must be above 0"),
+        ("certify", "--max-error 0.1 --capacity 0.2", "--max-error 0.1 and --capacity 0.2 exclude"),
+        ("certify", "--stratum site", "--stratum must come .* pass --set-coverage 0.90 too"),
+        ("certify", "--cost a:b=5 --capacity 0.2", "--cost must come .* pass --max-error 0.10 too"),
+        ("predict", "d.csv -o o.csv --threshold 0.5 --no-decision", "--threshold must be left out"),
+        ("train", "-o r --epochs 0", "--epochs must be 1 or more"),
+        ("train", "-o r --method nonsense", "--method must be one of"),
+        ("train", "-o r --drop a", "--drop must be left out without features"),
+        ("train", "-o r --features a.csv --table b.csv", "--table must be left out with features"),
+        ("recalibrate", "-o r --random-state -1", "--random-state must be 0 or more"),
+    ],
+)
+def test_wrong_options_are_named_as_typed(
+    capsys: Capture, name: str, asked: str, message: str
+) -> None:
+    done = in_process(capsys, name, "somewhere", *asked.split())
+    assert done.code == 2
+    assert re.match(f"credalearn: {message}", done.err), done.err

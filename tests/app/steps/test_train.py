@@ -249,7 +249,7 @@ def test_rejected_options_change_nothing(team: Team, tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     for options, message in (
         ({"backbone": "resnet1"}, r"backbone must be one of .*got 'resnet1'"),
-        ({"augment": "crop"}, r"augment: such options are for networks"),
+        ({"augment": "crop"}, r"augment=crop: such options are for networks"),
         ({"weights": Path("none.pt")}, r"none\.pt"),
     ):
         with pytest.raises((cl.CredalError, OSError), match=message):

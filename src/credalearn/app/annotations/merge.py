@@ -46,7 +46,7 @@ def merge(
         rule = "only counts can be added" if len(kinds) == 1 else "both rounds must be of one kind"
         raise CredalError(
             f"{rule}; {first.source.path} contains {first.contains}, {second.source.path} "
-            f"{second.contains}. To fix: pass the same kind, and conflicts 'refuse' or 'newest'."
+            f"{second.contains}. To fix: pass the same kind, without --merge-conflicts add."
         )
     keys = _KEYS.get(first.kind, ["item"])
     old, new = (_complete(each, classes) for each in (first, second))

@@ -56,7 +56,7 @@ class PredictOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if self.threshold is not None and not self.decision:
-            raise CredalError("threshold and no decision exclude each other. To fix: choose one.")
+            raise CredalError("threshold must be left out where nothing is decided.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

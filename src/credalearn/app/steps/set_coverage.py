@@ -183,7 +183,7 @@ def certify_sets(
     if found.vacuous:
         raise CredalError(
             f"these sets cannot be certified; nothing was changed. {found.sentence()} To fix: "
-            "annotate more items and recalibrate, or lower set_coverage."
+            f"annotate more items and recalibrate, or lower set_coverage={coverage:g}."
         )
     if strata is not None:
         found = replace(found, by=by, edges=edges)
