@@ -58,11 +58,7 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
 
 
 class CsvFile:
-    """One open CSV file: its delimiter, its columns, its rows.
-
-    Rows without any value are skipped. A column without a name, such as the index that pandas
-    writes, is left out. ``start`` is the first bytes of the file, at least the header.
-    """
+    """One open CSV file; rows without any value and columns without a name are left out."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Text from outside, made safe to stand in Markdown or CSV."""
 
 import re
+from contextlib import suppress
 
 _MARKDOWN_SPECIALS = re.compile(r"([\\|*_`<>\[\]~&$])")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -13,12 +14,7 @@ def escape_markdown(text: str) -> str:
 
 def escape_csv(text: str) -> str:
     """Text that no spreadsheet runs as a formula; quotes and commas are left to ``csv.writer``."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
+    with suppress(ValueError):
         float(text)
-    except ValueError:
-        return False
-    return True
+        return text
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -15,7 +15,7 @@ from credalearn.app.steps.inspect import inspect
 _TITLE = "Lung nodules that radiologists disagree about"
 
 
-def run_demo(output: Path, *, random_state: int = 0) -> Iterator[str]:
+def run_demo(output: Path) -> Iterator[str]:
     """Go from votes to certified decisions: each command, then what it prints."""
     votes, features, run = output / "votes.csv", output / "features.csv", output / "run"
     check_file(votes, (".csv",), other="choose another folder with --output")
@@ -29,9 +29,9 @@ def run_demo(output: Path, *, random_state: int = 0) -> Iterator[str]:
     given = f"--format counts --features {features} --group patient"
     yield ""
     yield f"$ credalearn train {votes} {given} -o {run}"
-    data = Dataset(annotations, features=features, group="patient", random_state=random_state)
+    data = Dataset(annotations, features=features, group="patient")
     yield from data.inspect()
-    trained = Run.train(data, run, random_state=random_state, overwrite=True)
+    trained = Run.train(data, run, overwrite=True)
     facts = trained.facts
     yield from facts.comparison.lines if facts.comparison is not None else ()
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())

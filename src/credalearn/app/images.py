@@ -71,13 +71,8 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How]]:
-    """The image file of each item that has one, and what it was found by.
-
-    By its path below the folder, with or without its suffix; by the path in an address such as
-    ``/data/local-files/?d=a/1.png``; or by the name of the file, where one file alone has it, also
-    behind the letters that Label Studio puts before the name of an upload.
-    """
-    by_path: dict[str, list[Path]] = {}
+    """The image file of each item that has one, and what it was found by."""
+    by_path: dict[str, list[Path]] = {}  # below the folder, with or without the suffix
     by_name: dict[str, list[Path]] = {}
     for file in image_files(folder):
         path, name = nfc(file.relative_to(folder).as_posix()), nfc(file.name)
@@ -214,7 +209,7 @@ def _small_end(name: str) -> str:
 
 
 def _readings(item: str) -> Iterator[tuple[How, str]]:
-    """What the name may mean, the most literal first."""
+    """What the name may mean, the most literal first: ``/data/local-files/?d=a/1.png``, too."""
     whole = item.replace("\\", "/")
     bare, _, query = whole.partition("?")
     given = [unquote(part[2:]) for part in query.split("&") if part.startswith("d=")]

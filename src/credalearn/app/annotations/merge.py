@@ -20,11 +20,7 @@ _UNITS = {"votes": "vote", "bounds": "bound"}
 def merge(
     first: Annotations, second: Annotations, *, conflicts: Conflicts = "refuse"
 ) -> Annotations:
-    """What was said in two rounds; where they contradict each other, ``conflicts`` decides.
-
-    A statement that is in both counts once, but votes without an annotator, which cannot be
-    recognized again, are added; votes and counts add up to counts.
-    """
+    """What was said in two rounds; what both say counts once, unless nobody is named."""
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)
     known, pairs = first.source.contents, second.source.contents.items()

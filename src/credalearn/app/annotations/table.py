@@ -108,10 +108,7 @@ class Annotations:
         return "statements" if stated else self.kind
 
     def counts(self) -> NDArray[np.float64]:
-        """Votes of each item by class with their weights, (N, K); an unsure vote adds nothing.
-
-        For probabilities these are the probabilities, for bounds the stated lower bounds.
-        """
+        """Votes of each item by class with their weights, or the stated numbers, (N, K)."""
         found: NDArray[np.float64] = self.sparse_counts().toarray()
         return found
 

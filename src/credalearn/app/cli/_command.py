@@ -27,11 +27,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 
 def command(function: Callable[..., Output]) -> Callable[..., None]:
-    """A function for Typer that prints what ``function`` returns: text, or facts with ``--json``.
-
-    A parameter whose type is a dataclass, or names one, becomes one command option per field; two
-    dataclasses may share an option. The dataclass alone checks ranges and choices.
-    """
+    """A function for Typer, with an option per field of the dataclasses that ``function`` takes."""
     hints = get_type_hints(function, include_extras=True)
     for name, kind in hints.items():
         if get_origin(kind) is Annotated and isinstance(kind.__metadata__[0], str):

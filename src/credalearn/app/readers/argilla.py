@@ -32,7 +32,7 @@ def read(content: Content) -> Raw:
             if status in (None, "submitted"):
                 votes.add(record, item, user, label)
             else:
-                votes.leave(str(status))
+                votes.left_out[str(status)] += 1
     return votes.raw("Argilla's records", f", question {question!r}")
 
 

@@ -32,7 +32,7 @@ def read(content: Content) -> Raw:
             parts = [each for each in record.value.values() if isinstance(each, dict)]
             if not any("failure-reason" in each for each in parts):
                 content.refuse_record(record, f"the record has no list {_KEY}")
-            votes.leave("failed")
+            votes.left_out["failed"] += 1
             continue
         item = votes.item(record, *_NAMES)
         for each in workers:

@@ -50,7 +50,7 @@ def read(content: Content) -> Raw:
         for annotation in given:
             answers = _answers(content, record, annotation)
             if answers is None:
-                votes.leave("canceled")
+                votes.left_out["canceled"] += 1
             else:
                 who = annotation.get("completed_by")
                 if isinstance(who, dict):  # the whole user

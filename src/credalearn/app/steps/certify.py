@@ -14,7 +14,7 @@ from credalearn._formats import aligned, listed, many, percent, shown
 from credalearn.app.facts import Request
 from credalearn.app.report.baseline import Baseline, baseline
 from credalearn.app.run import OUT_OF_FOLD, Run
-from credalearn.app.steps.certify_options import WIDENING, CertifyOptions
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
 from credalearn.guarantees import DeferralScore, Guarantee, ScoredItems, by_capacity
 from credalearn.guarantees import certify as certify_scores
@@ -153,8 +153,7 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
 
-        chosen = {name: getattr(options, name) for name in WIDENING}
-        sets = certify_sets(run, options.set_coverage, **chosen)
+        sets = certify_sets(run, options)
     if guarantee is not None:
         run = replace(run, guarantee=before.guarantee).keeping(guarantee=guarantee)
     if sets is not None:

@@ -11,7 +11,6 @@ from credalearn.errors import CredalError
 from credalearn.guarantees import CertifyMethod, DeferralScore, Promise
 
 _MAX_ERROR = 0.10
-WIDENING = ("distance", "scale", "stratum", "table")  # options of widened sets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +83,8 @@ class CertifyOptions:
             )
         if self.capacity is not None and self.method is not None:
             raise CredalError("method must be left out with a capacity, which certifies no error.")
-        for name in WIDENING if self.set_coverage is None else ():
-            if getattr(self, name) not in ("box", None):
+        for name in ("distance", "scale", "stratum", "table"):
+            if self.set_coverage is None and getattr(self, name) not in ("box", None):
                 raise CredalError(
                     f"{name} must come with a coverage, as it is about widened sets. To fix: pass "
                     "set_coverage=0.90 too."

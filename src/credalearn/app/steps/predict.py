@@ -270,11 +270,8 @@ def failing_row(model: "Predictor", X: Features) -> tuple[int, CredalError] | No
 
 
 def _distinct(stream: ItemStream) -> Iterator[Batch]:
-    """The items without the rows that repeat one; rows of one name with other inputs are refused.
-
-    A blank text repeats any. Known items take 16 bytes each: 64-bit hashes of 20 million collide
-    by 1e-5.
-    """
+    """The items without rows that repeat one; rows of one name with other inputs are refused."""
+    # Known items take 16 bytes each: 64-bit hashes of 20 million collide by 1e-5.
     names: list[np.ndarray] = []
     whole: list[np.ndarray] = []
     start = 0

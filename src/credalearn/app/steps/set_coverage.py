@@ -14,8 +14,9 @@ from credalearn.app.features import item_column, item_names
 from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.sources import open_source, texts
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.voted_items import VotedItems, voted_items
-from credalearn.conformal import Distance, Inflation, Scale, score_strata
+from credalearn.conformal import Inflation, Scale, score_strata
 from credalearn.conformal.calibration import narrowest_scale
 from credalearn.conformal.inflation import rank_of
 from credalearn.errors import CredalError
@@ -144,16 +145,10 @@ class WidenedSets:
         return notes
 
 
-def certify_sets(
-    run: Run,
-    coverage: float,
-    *,
-    distance: Distance = "box",
-    scale: Scale | None = None,
-    stratum: str | None = None,
-    table: Any = None,
-) -> WidenedSets:
+def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
+    coverage, table, scale = options.set_coverage, options.table, options.scale
+    assert coverage is not None
     if run.facts.annotations.kind == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "
@@ -166,9 +161,8 @@ def certify_sets(
             f"no calibration item of {run.path} has two or more votes, and one vote says nothing "
             "about shares. To fix: collect more votes per item and train again."
         )
-    by, edges = stratum, tuple[float, ...]()
-    if stratum is None:
-        by = run.deferral_score
+    by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
+    if options.stratum is None:
         edges = _score_edges(run, items.table["score"].to_numpy()[usable])
     strata, chosen = _strata(run, items, by, edges, table, coverage), usable
     if strata is not None and not _enough(strata.count(REST), coverage):
@@ -176,9 +170,14 @@ def certify_sets(
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
         strata = [name for name in strata if name != REST]
     if scale is None:
-        scale = _narrowest(run, coverage, by, edges) if distance == "box" else "relative-variance"
+        box = options.distance == "box"
+        scale = _narrowest(run, coverage, edges) if box else "relative-variance"
     found = items.predicted[chosen].inflation(
-        items.observed[chosen], coverage=coverage, distance=distance, scale=scale, strata=strata
+        items.observed[chosen],
+        coverage=coverage,
+        distance=options.distance,
+        scale=scale,
+        strata=strata,
     )
     if found.vacuous:
         raise CredalError(
@@ -197,13 +196,12 @@ def certify_sets(
 def _strata(
     run: Run,
     items: VotedItems,
-    by: str | None,
+    by: str,
     edges: tuple[float, ...],
     table: Any,
     coverage: float,
 ) -> list[str] | None:
     """Strata of the usable calibration items; those with too few items are put together."""
-    assert by is not None
     if by in SCORE_WORDS and not edges:
         return None
     names = _strata_of_table(run, by, edges, items.table.filter(items.usable), table)
@@ -222,13 +220,13 @@ def _enough(items: int, coverage: float) -> bool:
     return rank_of(items, coverage) <= items
 
 
-def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ...]) -> Scale:
+def _narrowest(run: Run, coverage: float, edges: tuple[float, ...]) -> Scale:
     """The scale with the narrowest sets on out-of-fold predictions, or the default."""
     items = voted_items(run, OUT_OF_FOLD)
     if items.usable.sum() < _ENOUGH:
         return "relative-variance"
     pred, score = items.predicted[items.usable], items.table["score"].to_numpy()[items.usable]
-    strata = score_strata(score, edges) if by in SCORE_WORDS and edges else None
+    strata = score_strata(score, edges) if edges else None
     said = items.observed[items.usable]
     return narrowest_scale(
         said, pred.lower, pred.upper, pred.probs, coverage=coverage, strata=strata
