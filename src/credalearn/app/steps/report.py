@@ -16,7 +16,7 @@ from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
 from credalearn.app.report.card import write_card
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.page import ComparedRun, build_page
+from credalearn.app.report.page import build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
 from credalearn.app.steps.voted_items import annotations_of, voted_items
@@ -93,7 +93,7 @@ def report(
         made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
         risk=risk,
         widened=sets,
-        others=[ComparedRun(each, HeldOut.of(each)) for each in others],
+        others=others,
         images=images,
         items=options.items,
     )
