@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 
 _MARKDOWN_SPECIALS = re.compile(r"([\\|*_`<>\[\]~&$])")
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_markdown(text: str) -> str:
@@ -17,4 +17,4 @@ def escape_csv(text: str) -> str:
     with suppress(ValueError):
         float(text)
         return text
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text

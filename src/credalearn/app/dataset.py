@@ -152,8 +152,8 @@ class Dataset:
                     "what credalearn.read_annotations returns."
                 )
         if (chosen.validation, chosen.test) != (None, None):
-            splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
-            annotations = join_splits(annotations, **splits)
+            official: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
+            annotations = join_splits(annotations, **official)
         join = join_table if chosen.images is None else join_images
         found, gold = join(annotations, chosen)
         if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:

@@ -166,9 +166,8 @@ class Run:
         check_there(self.path, self.stamp)
         found = certify(Run.load(self.path), CertifyOptions(**options))
         # The record follows what it wrote itself, so that run.predict() can be called next.
-        object.__setattr__(self, "guarantee", found.run.guarantee)
-        object.__setattr__(self, "sets", found.run.sets)
-        object.__setattr__(self, "requests", found.run.requests)
+        for name in ("guarantee", "sets", "requests"):
+            object.__setattr__(self, name, getattr(found.run, name))
         return found
 
     def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":

@@ -263,14 +263,9 @@ def recalibrate(
     export: Votes = None,
 ) -> Output:
     """Check a model on newly annotated items and calibrate it on them."""
-    from credalearn._options import keywords
-    from credalearn.app.readers import read_annotations
     from credalearn.app.steps.recalibrate import recalibrate as recalibrate_run
 
-    old = _load(run)
-    reading = replace(reading, classes=reading.classes or old.classes)
-    votes = None if export is None else read_annotations(export, **keywords(reading))
-    found = recalibrate_run(old, votes, output, options)
+    found = recalibrate_run(_load(run), export, output, options, reading)
     return [*found.lines, found.facts]
 
 

@@ -73,13 +73,11 @@ def inspect(annotations: Annotations) -> Inspection:
     """What annotations contain, and where people disagree."""
     kind = annotations.kind
     people = annotator_agreement(annotations) if kind == "votes" else ()
-    counted = kind in ("votes", "counts")
+    silent = annotations.sparse_counts(weighted=False).sum(1) == 0
     return Inspection(
         facts=annotation_facts(annotations),
         classes=annotations.classes,
-        unvoted=int((annotations.sparse_counts(weighted=False).sum(1) == 0).sum())
-        if counted
-        else 0,
+        unvoted=int(silent.sum()) if kind in ("votes", "counts") else 0,
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
     )

@@ -143,12 +143,7 @@ class LabelRisk:
     why_not: str  # why no labels could be made
     skilled: bool  # whether votes were weighted by a model of the annotators
     confidence: float  # confidence level of the rules that have one
-    num_classes: int  # number of classes, K
-
-    @property
-    def guess(self) -> float:
-        """Risk of the uniform distribution, log K."""
-        return math.log(self.num_classes)
+    guess: float  # risk of the uniform distribution, log K
 
     @property
     def promised(self) -> bool:
@@ -187,5 +182,5 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
         why_not=why_not,
         skilled=skilled,
         confidence=options["confidence"],
-        num_classes=len(held_out.classes),
+        guess=math.log(len(held_out.classes)),
     )

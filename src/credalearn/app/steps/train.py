@@ -163,9 +163,8 @@ def _posterior(data: Dataset, items: Sequence[str], among: np.ndarray | None = N
 
 def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
     """Labels of the training items, which depend on the votes about these alone."""
-    posterior = None
+    posterior, items = None, [data.items[row] for row in rows]
     if options.skill == "dawid-skene":
-        items = [data.items[row] for row in rows]
         among = np.isin(np.array(data.annotations.items, dtype=object), items)
         posterior = _posterior(data, items, among)
     return make_labels(
@@ -175,7 +174,7 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
         s=options.s,
         confidence=options.confidence,
         posterior=posterior,
-        items=[data.items[row] for row in rows],
+        items=items,
     )
 
 
