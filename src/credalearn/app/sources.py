@@ -29,11 +29,7 @@ _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic i
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Source:
-    """A table, records or an array, from a file that is opened once or from memory.
-
-    Records and arrays can be read as a table, too: the fields that are neither lists nor objects;
-    the arrays of one dimension, then ``f0``, ``f1``, ….
-    """
+    """A table, or records or an array read as one, from a file that is opened once or memory."""
 
     path: Path  # for a table in memory, what messages call it
     kind: Literal["table", "records", "array"]
@@ -243,7 +239,7 @@ def _series(column: Any) -> pl.Series:
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
-    """The one array (items, features), with the others as columns."""
+    """The one array (items, features) as columns ``f0``, ``f1``, …, after the others."""
     held = ", ".join(f"{name or 'one'} of shape {each.shape}" for name, each in arrays.items())
     matrices = [each for each in arrays.values() if each.ndim == 2]
     if len(matrices) != 1 or matrices[0].dtype.kind not in "biuf":

@@ -8,7 +8,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from credalearn._files import check_file, whole_file
-from credalearn.app._escape import FORMULA_STARTS, escape_csv
+from credalearn.app._csv_file import FORMULA_STARTS, escape_csv
 from credalearn.app.run import Run
 from credalearn.app.staging import MODEL, OWN
 from credalearn.errors import CredalError

@@ -62,15 +62,7 @@ def majority(counts: Any) -> NDArray[np.int64]:
 
 
 def krippendorff_alpha(counts: Any) -> float | None:
-    r"""Krippendorff's alpha for nominal labels, :math:`1 - D_o / D_e`; None if no votes differ.
-
-    Pairs of votes on an item count :math:`1/(m_u - 1)`. Exact (Krippendorff, 2011, "Computing
-    Krippendorff's alpha-reliability").
-
-    Example:
-        >>> krippendorff_alpha([[2, 0], [0, 2], [1, 1]])
-        0.4444444444444444
-    """
+    r"""Krippendorff's alpha of nominal labels (2011), 1 - D_o / D_e; None if no votes differ."""
     votes = csr_array(counts, dtype=np.float64)
     paired = votes[votes.sum(1) >= 2]
     totals = paired.sum(1)

@@ -26,11 +26,8 @@ def dawid_skene(
 ) -> NDArray[np.float64]:
     r"""Probability that each class is an item's true one, from who voted for what, (N, K).
 
-    Every annotator w has a matrix :math:`\pi^w_{jk} = P(\text{says } k \mid \text{true } j)`, and
-    the classes have shares :math:`\rho`, found with the posteriors
-    :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization (Dawid and
-    Skene, 1979). ``among`` says whose items' votes may be used, bool (N,). An item without votes
-    has the shares ρ.
+    Posteriors :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization
+    (Dawid and Skene, 1979), from the votes about the items ``among``, bool (N,); without votes ρ.
     """
     path = annotations.source.path
     fix = "leave --skill out, so that all votes count equally"

@@ -8,7 +8,7 @@ import polars as pl
 
 from credalearn._checks import check_choice
 from credalearn._formats import many, shown
-from credalearn.app._escape import escape_csv
+from credalearn.app._csv_file import escape_csv
 from credalearn.app.annotations.table import Annotations, Conflicts, Origin
 from credalearn.errors import CredalError
 

@@ -89,8 +89,7 @@ class Decisions:
     @property
     def lines(self) -> list[str]:
         """What the command prints."""
-        lines = []
-        lines += unreadable_lines(self.unreadable)
+        lines = unreadable_lines(self.unreadable)
         if self.ignored:
             names = ", ".join(self.ignored[:10]) + ", …" * (len(self.ignored) > 10)
             lines.append(f"Ignored columns that are not features: {names}.")
@@ -117,14 +116,7 @@ class Decisions:
 def predict(
     run: Run, data: Any, output: str | Path | None = None, options: PredictOptions | None = None
 ) -> Decisions:
-    """Predict every item once; with an output, memory does not grow with the number of items.
-
-    The columns are ``item``, ``label`` (the predicted class, also of deferred items),
-    ``probability``, ``lower`` and ``upper`` (of that class), ``score`` (one minus the lower
-    probability, or one minus the probability where that defers better) and ``decision`` (predict or
-    defer). A run with certified sets adds ``set_lower`` and ``set_upper``, the bounds of the class
-    in the widened set. With ``all_classes``, the columns of :func:`class_schema` follow.
-    """
+    """Predict every item once; with an output, memory does not grow with the number of items."""
     options = options or PredictOptions()
     path = None if output is None else check_output(output, run, data=data)
     decide: Decide | None = None

@@ -63,13 +63,8 @@ class WidenedSets:
 
     @property
     def usual(self) -> tuple[float, float]:
-        r"""Range of covered / seen in 19 of 20 draws of calibration and test items.
-
-        The radius is the r-th smallest of n nonconformities, :math:`r = \lceil (n+1) \cdot
-        \text{coverage} \rceil`, so that the number covered follows the beta-binomial law with
-        parameters r and n + 1 − r where no two are equal, and is larger where some are (Vovk,
-        2012). The interval of covered / seen alone ignores that the radius was drawn, too.
-        """
+        """Range of covered / seen in 19 of 20 draws of calibration and test items (Vovk, 2012)."""
+        # The radius is the r-th smallest of n nonconformities, which ``interval`` ignores.
         rank = self.inflation.rank
         law = betabinom(self.seen, rank, self.inflation.items + 1 - rank)
         below = law.pmf(np.arange(self.seen + 1)).cumsum()
