@@ -191,13 +191,8 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
         return _of_records(path, "Parquet", records)
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        step, start = max(1, _NUMBERS // max(1, len(columns))), 0
-        while True:
-            block = table.select(columns).slice(start, step).collect()
-            if not len(block):
-                return
-            yield block
-            start += len(block)
+        for part in _parts(rows, len(columns)):
+            yield table.select(columns).slice(part.start, part.stop - part.start).collect()
 
     columns = tuple(name for name in schema.names() if not _INDEX.fullmatch(name))
     return Source(path, "table", "Parquet", columns, _row, _blocks=blocks)
@@ -206,8 +201,6 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
 def _from_frame(data: Any) -> Source:
     """A pandas or polars table."""
     path = Path("the table")
-    if isinstance(data, pl.LazyFrame):
-        data = data.collect()
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         data = data.reset_index() if any(name is not None for name in data.index.names) else data
         data = pl.DataFrame({str(name): _series(data[name]) for name in data.columns})
@@ -264,9 +257,7 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
     features = [f"f{number}" for number in range(matrix.shape[1])]
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        step = max(1, _NUMBERS // max(1, matrix.shape[1]))
-        for start in range(0, len(matrix), step):
-            part = slice(start, start + step)
+        for part in _parts(*matrix.shape):
             some = pl.from_numpy(matrix[part].astype(np.float64), schema=features)
             some = some.with_columns(each[part].alias(name) for name, each in others.items())
             yield some.select(columns)
@@ -284,10 +275,8 @@ def _of_records(path: Path, words: str, records: Sequence[Record]) -> Source:
     names = tuple(dict.fromkeys(name for each in flat for name in each if name))
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        step = max(1, _NUMBERS // max(1, len(columns)))
-        for start in range(0, len(flat), step):
-            part = flat[start : start + step]
-            values = {name: [text_of(each.get(name)) for each in part] for name in columns}
+        for part in _parts(len(flat), len(columns)):
+            values = {name: [text_of(each.get(name)) for each in flat[part]] for name in columns}
             yield pl.DataFrame(values, schema=dict.fromkeys(columns, pl.String))
 
     place = lambda row: records[row].place  # noqa: E731
@@ -305,6 +294,12 @@ def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             )
         elif not isinstance(held, list):
             yield name, held
+
+
+def _parts(rows: int, width: int) -> Iterator[slice]:
+    """So many rows in parts of at most 8 MB."""
+    step = max(1, _NUMBERS // max(1, width))
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def _row(row: int) -> str:

@@ -1,6 +1,6 @@
 """Tables written a frame at a time, whole or not at all, and never over an input."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from credalearn.app.run import Run
 from credalearn.app.staging import MODEL, OWN
 from credalearn.errors import CredalError
 
-Schema = dict[str, type[pl.DataType]]
+Schema = Mapping[str, type[pl.DataType] | pl.DataType]
 _Frames = Iterator[pl.DataFrame]
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # suffixes
 _ROWS_PER_GROUP = 1 << 15

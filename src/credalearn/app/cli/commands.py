@@ -79,8 +79,7 @@ def inspect(
         yield {"rules": table.to_dicts()}
     if output is not None:
         table = consensus(found) if table is None else table
-        schema = {name: type(kind) for name, kind in table.schema.items()}
-        write_frames(output, iter([table]), schema)
+        write_frames(output, iter([table]), table.schema)
         yield f"Wrote {output}."
         yield {"output": output}
 

@@ -150,7 +150,7 @@ def _write_csv(
         if name.startswith("data:") and (own := name.removeprefix("data:")) not in taken
     ]
     frame = chosen.select("item", *(said if predictions else ()), *extra, *empty)
-    write_frames(path, iter([frame]), {name: type(kind) for name, kind in frame.schema.items()})
+    write_frames(path, iter([frame]), frame.schema)
 
 
 def _write_label_studio(
