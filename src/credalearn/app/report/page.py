@@ -23,7 +23,6 @@ from credalearn.app.run import Run
 from credalearn.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from credalearn.app.steps.report import LabelRisk
     from credalearn.app.steps.set_coverage import WidenedSets
 
 _MATRIX_CLASSES = 12  # larger matrices do not fit the page
@@ -117,18 +116,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """Everything on the page."""
+    """What the charts, the slider and the tables show."""
 
-    title: str  # the heading
-    made: str  # when the page was made
-    run: Run  # the run, for its facts
     verdict: Verdict  # the headline
     held_out: HeldOut  # the test items
     slider: Slider  # the curves and what the slider shows
     class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
     confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
-    risk: "LabelRisk"  # the risk that the labels leave open
-    widened: "WidenedSets | None"  # predicted sets widened to contain what people say, if they were
     gallery: list[dict[str, Any]] | None  # the least certain test items; None to show none
     compared: list[ComparedRun]  # this run and others; empty without others
 
@@ -173,9 +167,6 @@ def build_page(
     run: Run,
     held_out: HeldOut,
     *,
-    title: str,
-    made: str,
-    risk: "LabelRisk",
     widened: "WidenedSets | None",
     others: Sequence[Run],
     images: Path | None,
@@ -193,16 +184,11 @@ def build_page(
     rows = {"kept": kept, "deferred": ~kept} if kept is not None else {"all": held_out.score >= 0}
     votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
     return Page(
-        title=title,
-        made=made,
-        run=run,
         verdict=verdict,
         held_out=held_out,
         slider=Slider.of(held_out, threshold),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
         confusions=tuple(Confusion.of(held_out, which, each) for which, each in rows.items()),
-        risk=risk,
-        widened=widened,
         gallery=_gallery(held_out, kept, images, bounds, run.texts) if items else None,
         compared=_compared(run, held_out, others) if others else [],
     )

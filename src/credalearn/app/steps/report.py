@@ -89,9 +89,6 @@ def report(
     page = build_page(
         run,
         held_out,
-        title=options.title or f"Predict or defer: {run.path.resolve().name}",
-        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
-        risk=risk,
         widened=sets,
         others=others,
         images=images,
@@ -99,6 +96,10 @@ def report(
     )
     text = render_page(
         page=page,
+        title=options.title or f"Predict or defer: {run.path.resolve().name}",
+        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
+        risk=risk,
+        wide=sets,
         line=None if risk.profile is None else risk_line(risk.profile, risk.guess),
         run=run,
         facts=run.facts,
