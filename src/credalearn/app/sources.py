@@ -167,14 +167,9 @@ def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | N
         words, records = json_records(path, text)
         return _of_records(path, f"{words}, {found[1]}", records)
     table = CsvFile(path, file, start, found, delimiter)
-    return Source(
-        path,
-        "table",
-        table.words,
-        tuple(name for name in table.columns if not _INDEX.fullmatch(name)),
-        lambda row: f"line {table.line_of(row)}",
-        _blocks=table.blocks,
-    )
+    columns = tuple(name for name in table.columns if not _INDEX.fullmatch(name))
+    place = lambda row: f"line {table.line_of(row)}"  # noqa: E731
+    return Source(path, "table", table.words, columns, place, table.blocks)
 
 
 def _parquet(path: Path, file: BinaryIO) -> Source:
@@ -195,7 +190,7 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
             yield table.select(columns).slice(part.start, part.stop - part.start).collect()
 
     columns = tuple(name for name in schema.names() if not _INDEX.fullmatch(name))
-    return Source(path, "table", "Parquet", columns, _row, _blocks=blocks)
+    return Source(path, "table", "Parquet", columns, _row, blocks)
 
 
 def _from_frame(data: Any) -> Source:
@@ -213,14 +208,8 @@ def _from_frame(data: Any) -> Source:
     if any(kind.is_nested() for kind in table.schema.dtypes()):
         rows = [Record(f"row {i}", None, row) for i, row in enumerate(table.to_dicts(), 1)]
         return _of_records(path, "table in memory", rows)
-    return Source(
-        path,
-        "table",
-        "table in memory",
-        tuple(table.columns),
-        _row,
-        _blocks=lambda columns: iter([] if table.is_empty() else [table.select(columns)]),
-    )
+    blocks = lambda columns: iter([] if table.is_empty() else [table.select(columns)])  # noqa: E731
+    return Source(path, "table", "table in memory", tuple(table.columns), _row, blocks)
 
 
 def _series(column: Any) -> pl.Series:

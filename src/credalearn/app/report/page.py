@@ -148,16 +148,11 @@ class Page:
         """The numbers and texts behind the charts and the slider."""
         data = self.slider.script_data()
         if self.shaded and self.verdict.outcome and self.verdict.guarantee:
-            limit = self.verdict.guarantee.max_error or 0.0
-            data["region"] = {
-                "right": 100 * self.verdict.outcome.coverage,
-                "bottom": 100 - 100 * limit,
-            }
+            coverage, limit = self.verdict.outcome.coverage, self.verdict.guarantee.max_error or 0.0
+            data["region"] = {"right": 100 * coverage, "bottom": 100 - 100 * limit}
         found = self.held_out.reliability
         bins = zip(found.confidence, found.accuracy, found.count, strict=True)
-        data["bins"] = [
-            [100 * stated, 100 * right, count] for stated, right, count in bins if count
-        ]
+        data["bins"] = [[100 * stated, 100 * right, n] for stated, right, n in bins if n]
         if self.compared:
             data["runs"] = Slider.chart_data([each.curve for each in self.compared])
         return data

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 
 Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
 SCHEMA: Schema = {
-    "item": pl.String,
-    "label": pl.String,
-    "probability": pl.Float64,
-    "lower": pl.Float64,
-    "upper": pl.Float64,
-    "score": pl.Float64,
+    **dict.fromkeys(("item", "label"), pl.String),
+    **dict.fromkeys(("probability", "lower", "upper", "score"), pl.Float64),
     "decision": pl.String,
 }
 _SEED = 20261115  # of the hashes of items

@@ -143,6 +143,7 @@ class WidenedSets:
 def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
     coverage, table, scale = options.set_coverage, options.table, options.scale
+    distance = options.distance
     assert coverage is not None
     if run.facts.annotations.kind == "bounds":
         raise CredalError(
@@ -165,14 +166,9 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
         strata = [name for name in strata if name != REST]
     if scale is None:
-        box = options.distance == "box"
-        scale = _narrowest(run, coverage, edges) if box else "relative-variance"
+        scale = _narrowest(run, coverage, edges) if distance == "box" else "relative-variance"
     found = items.predicted[chosen].inflation(
-        items.observed[chosen],
-        coverage=coverage,
-        distance=options.distance,
-        scale=scale,
-        strata=strata,
+        items.observed[chosen], coverage=coverage, distance=distance, scale=scale, strata=strata
     )
     if found.vacuous:
         raise CredalError(
