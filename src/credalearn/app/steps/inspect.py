@@ -6,8 +6,12 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
-from credalearn.app.annotations.agreement import annotation_facts, majority
-from credalearn.app.annotations.annotators import Annotator, annotator_agreement
+from credalearn.app.annotations.agreement import (
+    Annotator,
+    annotation_facts,
+    annotator_agreement,
+    majority,
+)
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 

@@ -138,13 +138,9 @@ def recalibrate(
         if not run.facts.imported:
             run.load_model().save(partial / MODEL)
         trained = run.items.filter(split="train").select("item", "split", "group", "digest")
-        facts = data_facts(data) | {
-            name: getattr(run.facts, name)
-            for name in (
-                *("options", "label_diameter", "loss_curve", "seconds"),
-                *("model", "temperatures", "comparison", "imported"),
-            )
-        }
+        same = ["options", "model", "imported", "label_diameter", "loss_curve", "temperatures"]
+        same += ["comparison", "seconds"]
+        facts = data_facts(data) | {name: getattr(run.facts, name) for name in same}
         facts["recalibrated_from"] = run.training
         facts["trained_in"] = run.facts.trained_in or str(run.path)
         tables = run_tables(data, clf, trained=trained)

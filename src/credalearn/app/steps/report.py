@@ -126,13 +126,8 @@ def risk_line(profile: RiskProfile, guess: float) -> dict[str, Any]:
     scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
     best, worst, guess, *places = (round(100 * min(risk / scale, 1), 2) for risk in (*risks, *ends))
     worst_ends = None if math.isinf(profile.pessimistic) else places[2:]
-    return {
-        "best": best,
-        "worst": worst,
-        "guess": guess,
-        "best_ends": places[:2],
-        "worst_ends": worst_ends,
-    }
+    both = {"best_ends": places[:2], "worst_ends": worst_ends}
+    return {"best": best, "worst": worst, "guess": guess, **both}
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,15 +245,12 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     assert data.part is not None
     sizes = {name: int((data.part == name).sum()) for name in SPLITS}
     options, found = data.options, annotation_facts(data.annotations)
+    versions = {"credalearn": __version__, "torch": torch.__version__}
     gold = options.gold if options.gold is None or isinstance(options.gold, str) else "a table"
     return {
         "classes": data.annotations.classes,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "credalearn": __version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": versions | {"python": platform.python_version()},
         "annotations": replace(found, items=found.items or len(data.items)),
         "inputs": data.inputs,
         "splits": {name: number for name, number in sizes.items() if number},
