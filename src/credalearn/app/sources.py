@@ -196,6 +196,8 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
 def _from_frame(data: Any) -> Source:
     """A pandas or polars table."""
     path = Path("the table")
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         data = data.reset_index() if any(name is not None for name in data.index.names) else data
         data = pl.DataFrame({str(name): _series(data[name]) for name in data.columns})

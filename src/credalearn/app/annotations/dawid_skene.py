@@ -47,11 +47,10 @@ def dawid_skene(
     if nameless.any():
         row = int(nameless.argmax())
         raise CredalError(
-            f"the skill of an unnamed annotator cannot be known; the "
-            f"annotator is missing in {nameless.sum():,} of {many(int(sure.sum()), 'vote')} of "
-            f"{path}, the first about item "
-            f"{shown(annotations.table['item'][row])}. To fix: name the column of the annotators "
-            f"with --annotator, or {fix}."
+            "the skill of an unnamed annotator cannot be known; the annotator is missing in "
+            f"{nameless.sum():,} of {many(int(sure.sum()), 'vote')} of {path}, the first about "
+            f"item {shown(annotations.table['item'][row])}. To fix: name the column of the "
+            f"annotators with --annotator, or {fix}."
         )
     item, who, label = item[sure], who[sure], label[sure]
     if among is not None:

@@ -324,9 +324,8 @@ def _too_few(found: Guarantee) -> CredalError:
         having += f" of {many(found.num_groups or 0, 'group')} ({found.group})"
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
     fixes = [f"annotate {more} and recalibrate" if short.items_needed else "train a better model"]
-    fixes += (
-        ["ask for more error, at less confidence, with --again"] if short.reachable_error else []
-    )
+    if short.reachable_error:
+        fixes.append("ask for more error, at less confidence, with --again")
     return CredalError(
         f"{what}{sure} cannot be certified with {having}; no guarantee was changed. {short} To "
         f"fix: {', or '.join(fixes)}."
