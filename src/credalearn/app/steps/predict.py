@@ -102,10 +102,8 @@ class Decisions:
                 f"The model was trained on {self.trained_on:,} of these items; a guarantee is "
                 "about new items only."
             )
-        if self.made_by["guarantee"]:
-            lines.append(
-                f"Decided by the rule of {self.made_by['run']}: {self.made_by['guarantee']}"
-            )
+        if promise := self.made_by["guarantee"]:
+            lines.append(f"Decided by the rule of {self.made_by['run']}: {promise}")
         return lines if self.output is None else [*lines, f"Wrote {self.output}."]
 
 
