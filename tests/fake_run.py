@@ -16,6 +16,7 @@ from credalearn.app.facts import AnnotationFacts, InputFacts
 from credalearn.app.features import row_digests
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.set_coverage import certify_sets
 from credalearn.app.steps.train import TrainOptions, prediction_table, recorded_options
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
@@ -143,7 +144,7 @@ def grouped(run: Run, size: int) -> Run:
 
 def add_sets(run: Run, *, coverage: float = 0.9) -> Run:
     """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
-    found = certify_sets(run, coverage, distance="box", scale="relative-variance")
+    found = certify_sets(run, CertifyOptions(set_coverage=coverage, scale="relative-variance"))
     return run.keeping(sets=found.inflation)
 
 

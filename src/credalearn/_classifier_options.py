@@ -80,7 +80,7 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
 
     def _check_options(self, *, weighted: bool, on_members: bool) -> None:
         """Reject options that are invalid, or without effect."""
-        recipe, _ = self._recipe(), self._method()  # which check their options
+        self._recipe(), self._method()  # which check their options
         check_choice(self.augment, AUGMENTS, name="augment")
         check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
         if not self._selects:
@@ -89,12 +89,10 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
                     fix = f"leave out method and backbone, or leave out {name}"
                     raise CredalError(f"{name} is for the default learner. To fix: {fix}.")
             return
-        changed = [
-            each.name
-            for each in fields(Recipe)
-            if each.name != "random_state" and getattr(recipe, each.name) != each.default
-        ]
-        changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
+        usual = {each.name: each.default for each in fields(Recipe) if each.name != "random_state"}
+        usual |= {"weights": None, "augment": "none"}
+        chosen = {name: getattr(self, name) for name in usual}
+        changed = [f"{name}={each}" for name, each in chosen.items() if each != usual[name]]
         changed += ["members"] * on_members
         if changed:
             raise CredalError(

@@ -79,8 +79,8 @@ def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": "f.csv", "text": "t"}, "Pass only one of text, features and images"),
-        ({"images": Path("img"), "drop": ("a",)}, "drop works with features"),
+        ({"features": "f.csv", "text": "t"}, "Pass only one of --text, --features and --images"),
+        ({"images": Path("img"), "drop": ("a",)}, "drop must be left out without features"),
         ({"features": "f.csv", "random_state": -1}, "random_state must be 0 or more; got -1"),
     ],
 )

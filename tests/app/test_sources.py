@@ -158,7 +158,7 @@ def test_fields_of_records_are_columns_and_places_name_lines(tmp_path: Path) -> 
         (b"id,size\na,1,2\n", "line 2: 3 values for 2 columns. To fix: put quotation marks"),
         (b"id,id\na,1\n", "line 1: two columns are called 'id'"),
         (b"GIF89a\0\0", "is a binary file"),
-        (b"\x1f\x8b\x08\0", r"is compressed\. To fix: decompress it first, with gunzip"),
+        (b"\x1f\x8b\x08\0", "is compressed with gzip. To fix: unpack it first"),
         (b'[{"id": 1}, {"id"', "line 1: this is not JSON"),
         (b'{"id": 1}\n{"id": }\n', "line 2: this is not JSON"),
     ],

@@ -26,11 +26,14 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet runs
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
 def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str]:
     """The given encoding, or the one that the first bytes of a file fit; then in words."""
+    if start.startswith(b"\x1f\x8b"):
+        raise CredalError(f"{path} is compressed with gzip. To fix: unpack it first, with gunzip.")
     if given is not None:
         try:
             "a".encode(given)
@@ -42,8 +45,6 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None:
         return marked, _NAMES.get(marked, marked.upper())
-    if start.startswith(b"\x1f\x8b"):
-        raise CredalError(f"{path} is compressed. To fix: decompress it first, with gunzip.")
     if b"\0" in start:
         raise CredalError(
             f"{path} is a binary file, not a table or JSON. To fix: export it as CSV, TSV, JSON, "
@@ -58,11 +59,7 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
 
 
 class CsvFile:
-    """One open CSV file: its delimiter, its columns, its rows.
-
-    Rows without any value are skipped. A column without a name, such as the index that pandas
-    writes, is left out. ``start`` is the first bytes of the file, at least the header.
-    """
+    """One open CSV file; rows without any value and columns without a name are left out."""
 
     def __init__(
         self,
@@ -236,6 +233,14 @@ def quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
     doubled[1:] = opening[1:] == closing[:-1] + 1
     opens &= (before != ord('"')) | doubled | (opening == 0)
     return bool(opens.all() and closes.all())
+
+
+def escape_csv(text: str) -> str:
+    """Text that no spreadsheet runs as a formula; quotes and commas are left to ``csv.writer``."""
+    with suppress(ValueError):
+        float(text)
+        return text
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def _find_delimiter(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,15 +165,10 @@ def join_images(
     left_out = _missing(annotated, matches, f"image in {folder}", skip=options.skip_missing)
     if without := set(annotations.items) - set(annotated):
         left_out["without annotations"] = len(without)
-    read: dict[Path, tuple[np.ndarray, str]] = {}
-    broken: dict[Path, str] = {}
     files = list(dict.fromkeys(file for file, _ in matches.values()))
-    for batch in read_images(files, options.image_size):
-        for file, found in batch:
-            if isinstance(found, str):
-                broken[file] = found
-            else:
-                read[file] = found
+    batches = read_images(files, options.image_size)
+    read: dict[Path, Any] = dict(chain.from_iterable(batches))
+    broken = {file: found for file, found in read.items() if isinstance(found, str)}
     check_readable(list(broken.values()), len(files))
     unreadable = {item: broken[file] for item, (file, _) in matches.items() if file in broken}
     if unreadable:

@@ -69,16 +69,13 @@ class DatasetOptions:
         several = isinstance(self.features, tuple | list)
         object.__setattr__(self, "features", tuple(self.features) if several else (self.features,))
         if bool(self.features) + (self.images is not None) + bool(text) > 1:
-            raise CredalError("Pass only one of text, features and images.")
+            raise CredalError("Pass only one of --text, --features and --images.")
         if not self.features and self.drop:
-            raise CredalError("drop works with features only. To fix: leave it out.")
+            raise CredalError(f"drop must be left out without features; got {listed(self.drop)}.")
         if self.features and self.table is not None:
-            raise CredalError(
-                "table is for texts and images; the features have their own columns. To fix: leave "
-                "it out."
-            )
+            raise CredalError("table must be left out with features, which have their own columns.")
         if self.split is not None and (self.validation, self.test) != (None, None):
-            raise CredalError("Pass either split, or validation and test.")
+            raise CredalError("Pass either --split, or --validation and --test.")
 
     @property
     def columns(self) -> list[str]:
@@ -155,8 +152,8 @@ class Dataset:
                     "what credalearn.read_annotations returns."
                 )
         if (chosen.validation, chosen.test) != (None, None):
-            splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
-            annotations = join_splits(annotations, **splits)
+            official: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
+            annotations = join_splits(annotations, **official)
         join = join_table if chosen.images is None else join_images
         found, gold = join(annotations, chosen)
         if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:
@@ -263,7 +260,7 @@ class Dataset:
             what = f"texts in {' and '.join(map(repr, inputs.texts))} of {inputs.path}"
         if self.groups is not None:
             what += f"; {many(len(set(self.groups)), 'group')} by {self.options.group}"
-        what += f"; {inputs.empty:,} of the texts are empty" if inputs.empty else ""
+        what += f"; {many(inputs.empty, 'text is', 'texts are')} empty" if inputs.empty else ""
         lines = [f"{many(len(self.items), 'item')} with {what}"]
         if self.unvoted.any():
             number = many(int(self.unvoted.sum()), "item")
@@ -273,10 +270,8 @@ class Dataset:
         if inputs.matched:
             found = ", ".join(f"{count:,} by {how}" for how, count in inputs.matched.items())
             lines.append(f"Images found: {found}")
-        lines += [
-            f"Left out: {many(count, 'item')} {why}" for why, count in inputs.left_out.items()
-        ]
-        return lines
+        left_out = inputs.left_out.items()
+        return lines + [f"Left out: {many(count, 'item')} {why}" for why, count in left_out]
 
     def to_polars(self) -> pl.DataFrame:
         """One row per item: item, split, group, truth, digest, votes ``n:CLASS``, features."""

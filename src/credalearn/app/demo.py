@@ -15,39 +15,34 @@ from credalearn.app.steps.inspect import inspect
 _TITLE = "Lung nodules that radiologists disagree about"
 
 
-def run_demo(output: Path, *, random_state: int = 0) -> Iterator[str]:
+def run_demo(output: Path) -> Iterator[str]:
     """Go from votes to certified decisions: each command, then what it prints."""
     votes, features, run = output / "votes.csv", output / "features.csv", output / "run"
     check_file(votes, (".csv",), other="choose another folder with --output")
     yield _write_tables(votes, features)
 
-    yield ""
-    yield f"$ credalearn inspect {votes} --format counts"
+    yield from ("", f"$ credalearn inspect {votes} --format counts")
     annotations = read_annotations(votes, format="counts")
     yield from inspect(annotations).lines()
 
     given = f"--format counts --features {features} --group patient"
-    yield ""
-    yield f"$ credalearn train {votes} {given} -o {run}"
-    data = Dataset(annotations, features=features, group="patient", random_state=random_state)
+    yield from ("", f"$ credalearn train {votes} {given} -o {run}")
+    data = Dataset(annotations, features=features, group="patient")
     yield from data.inspect()
-    trained = Run.train(data, run, random_state=random_state, overwrite=True)
+    trained = Run.train(data, run, overwrite=True)
     facts = trained.facts
     yield from facts.comparison.lines if facts.comparison is not None else ()
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
     yield f"Wrote {run}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
 
-    yield ""
-    yield f"$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90"
+    yield from ("", f"$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90")
     yield from trained.certify(max_error=0.20, set_coverage=0.90).lines
 
     decisions = output / "decisions.csv"
-    yield ""
-    yield f"$ credalearn predict {run} {features} -o {decisions}"
+    yield from ("", f"$ credalearn predict {run} {features} -o {decisions}")
     yield from trained.predict(features, decisions).lines
 
-    yield ""
-    yield f"$ credalearn report {run} --title '{_TITLE}'"
+    yield from ("", f"$ credalearn report {run} --title '{_TITLE}'")
     yield from trained.report(title=_TITLE).lines
 
 

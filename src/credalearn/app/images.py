@@ -71,13 +71,8 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How]]:
-    """The image file of each item that has one, and what it was found by.
-
-    By its path below the folder, with or without its suffix; by the path in an address such as
-    ``/data/local-files/?d=a/1.png``; or by the name of the file, where one file alone has it, also
-    behind the letters that Label Studio puts before the name of an upload.
-    """
-    by_path: dict[str, list[Path]] = {}
+    """The image file of each item that has one, and what it was found by."""
+    by_path: dict[str, list[Path]] = {}  # below the folder, with or without the suffix
     by_name: dict[str, list[Path]] = {}
     for file in image_files(folder):
         path, name = nfc(file.relative_to(folder).as_posix()), nfc(file.name)
@@ -114,10 +109,8 @@ def read_images(
             with _opened(io.BytesIO(content)) as image:
                 large = image.width * image.height > _LARGE
                 with _ONE_LARGE if large else nullcontext():
-                    whole = _upright(image)
-                    if whole.mode.startswith(("I", "F")):
-                        whole = _eight_bits(whole)
-                    small = whole.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
+                    whole = _eight_bits(_upright(image)).convert("RGB")
+                    small = whole.resize((size, size), Image.Resampling.BILINEAR)
         except _DAMAGE as error:
             return file, f"{file}: {error}"
         pixels = np.asarray(small).transpose(2, 0, 1)
@@ -142,10 +135,8 @@ def thumbnail(path: Path) -> str | None:
     try:
         with _opened(io.BytesIO(_content(path))) as opened:
             opened.draft("RGB", (2 * _THUMBNAIL_SIDES[0],) * 2)  # a JPEG is read at a fraction
-            image = _upright(opened)
-            if image.mode.startswith(("I", "F")):  # a scan may use a small part of its range
-                image = _eight_bits(image, stretch=True)
-            image = image.convert("RGB")
+            # A scan may use a small part of its range.
+            image = _eight_bits(_upright(opened), stretch=True).convert("RGB")
     except _DAMAGE:
         return None
     for side in _THUMBNAIL_SIDES:
@@ -196,7 +187,9 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(image: Image.Image, *, stretch: bool = False) -> Image.Image:
-    """Gray values of more than 8 bits as 0 to 255."""
+    """Gray values of more than 8 bits as 0 to 255; other images as they are."""
+    if not image.mode.startswith(("I", "F")):
+        return image
     values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
     if stretch:  # without the 0.5 % at either end: a burned-in mark would leave the rest black
         low, high = np.percentile(values, (0.5, 99.5))
@@ -214,7 +207,7 @@ def _small_end(name: str) -> str:
 
 
 def _readings(item: str) -> Iterator[tuple[How, str]]:
-    """What the name may mean, the most literal first."""
+    """What the name may mean, the most literal first: ``/data/local-files/?d=a/1.png``, too."""
     whole = item.replace("\\", "/")
     bare, _, query = whole.partition("?")
     given = [unquote(part[2:]) for part in query.split("&") if part.startswith("d=")]

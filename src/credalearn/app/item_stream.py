@@ -62,7 +62,7 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
 
 
 def _table(run: Run, data: Any, item: str | None) -> ItemStream:
-    inputs = run.facts.inputs
+    facts, inputs = run.facts, run.facts.inputs
     if inputs.kind == "texts" and isinstance(data, list | tuple):
         data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
     source = open_source(data)
@@ -70,7 +70,6 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     columns = columns or feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
-    facts = run.facts
     beside = (facts.group, facts.gold, facts.split, *inputs.dropped)
     others = [name for name in (*columns, *beside) if name and name != item]
     named = item_column(source, (item, inputs.item), others)
@@ -109,7 +108,8 @@ def _images(run: Run, data: Any) -> ItemStream:
     unreadable: dict[str, str] = {}
 
     def named(file: Path) -> str:
-        return nfc(_within(file if with_suffix else file.with_suffix(""), folder))
+        within = file.relative_to(folder)
+        return nfc((within if with_suffix else within.with_suffix("")).as_posix())
 
     def batches() -> Iterator[Batch]:
         for read in read_images(files, size):
@@ -119,22 +119,15 @@ def _images(run: Run, data: Any) -> ItemStream:
             if good:
                 pixels, digests = zip(*good.values(), strict=True)
                 items = pl.Series("item", [named(file) for file in good], dtype=pl.String)
-                paths = pl.DataFrame({"image": [_within(file, folder) for file in good]})
+                paths = pl.DataFrame({"image": [x.relative_to(folder).as_posix() for x in good]})
                 yield Batch(items, np.stack(pixels).astype(np.float32), list(digests), paths)
 
     place = lambda row: f"{folder}, image {row + 1}"  # noqa: E731
     return ItemStream(str(folder), batches(), place, unreadable=unreadable)
 
 
-def _within(file: Path, folder: Path) -> str:
-    return file.relative_to(folder).as_posix()
-
-
 def known_items(run: Run, *splits: str) -> Callable[[Iterable[str], Iterable[str]], list[bool]]:
-    """From names and digests to which items are in these splits, by the digest of their input.
-
-    Where several items have an input, such as an empty text, the name must be the same, too.
-    """
+    """Which items are in these splits, by the digest of their input; if many share it, by name."""
     own = run.items.filter(pl.col("split").is_in(splits)).select("item", "digest")
     known, contents, digests = set(own.iter_rows()), set(own["digest"]), run.items["digest"]
     if not run.takes_images:

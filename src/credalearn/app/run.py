@@ -46,10 +46,6 @@ if TYPE_CHECKING:
     Predictor: TypeAlias = CredalClassifier | GivenProbabilities
 
 OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
-_SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out returns
-    "lower-probability": "lower_probability",
-    "top-probability": "top_probability",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,9 +162,8 @@ class Run:
         check_there(self.path, self.stamp)
         found = certify(Run.load(self.path), CertifyOptions(**options))
         # The record follows what it wrote itself, so that run.predict() can be called next.
-        object.__setattr__(self, "guarantee", found.run.guarantee)
-        object.__setattr__(self, "sets", found.run.sets)
-        object.__setattr__(self, "requests", found.run.requests)
+        for name in ("guarantee", "sets", "requests"):
+            object.__setattr__(self, name, getattr(found.run, name))
         return found
 
     def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":
@@ -262,7 +257,7 @@ class Run:
         )
         return found.with_columns(
             pl.col(votes).cast(pl.Float64).fill_null(0).fill_nan(0),
-            score=pl.col(_SCORE_COLUMNS[score or self.deferral_score]),
+            score=pl.col((score or self.deferral_score).replace("-", "_")),
         )
 
     @property
@@ -277,9 +272,8 @@ class Run:
             return "lower-probability"
         from credalearn.guarantees import better_score
 
-        columns = _SCORE_COLUMNS | {"lower-probability": "score"}
-        wrong = known["wrong"].to_numpy()
-        return better_score({name: known[each].to_numpy() for name, each in columns.items()}, wrong)
+        lower, top, wrong = known.select("score", "top_probability", "wrong").to_dict().values()
+        return better_score({"lower-probability": lower, "top-probability": top}, wrong.to_numpy())
 
     @property
     def warnings(self) -> list[str]:

@@ -268,7 +268,8 @@ class Guarantee:
     def _about_capacity(self) -> str:
         deferred = self.num_items - self.kept
         text = f"No error rate is promised: {deferred:,} of {self.num_items:,} calibration items "
-        text += f"with {HAVING[self.against]} are deferred" if self.left_out else "are deferred"
+        text += f"with {HAVING[self.against]} " if self.left_out else ""
+        text += "is deferred" if deferred == 1 else "are deferred"
         if self.error is None or self.interval is None or self.confidence is None:
             return f"{text}."
         low, high = map(percent, self.interval)

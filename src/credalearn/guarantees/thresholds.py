@@ -110,8 +110,8 @@ def certify(
         raise CredalError("nothing was requested. To fix: pass max_error, or promises.")
     if method in ALONE and (promises or per_class or reference is not None):
         raise CredalError(
-            f"method {method!r} certifies max_error alone. To fix: use learn-then-test for "
-            "promises about classes, and for reference items."
+            "method must be 'learn-then-test' or 'betting' for promises about classes and for "
+            f"reference items; got {method!r}."
         )
     if method == "betting" and items.groups is None:
         items = ScoredItems(
@@ -121,8 +121,8 @@ def certify(
         return _by_sequence(items, method, wanted, risk, against, reference)
     if promises or items.predicted is None:
         raise CredalError(
-            "thresholds per class certify max_error of each predicted class alone. To fix: pass "
-            "predicted and max_error, and no other promises."
+            "per_class must come with predicted classes and one largest error, without other "
+            "promises. To fix: pass max_error=0.10 alone."
         )
     return _per_class(items, method, wanted[0], risk, against, reference)
 

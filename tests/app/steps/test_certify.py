@@ -114,7 +114,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_error": 0.1, "capacity": 0.1}, "max_error and capacity exclude each other"),
+        ({"max_error": 0.1, "capacity": 0.1}, "max_error=0.1 and capacity=0.1 exclude each other"),
         ({"capacity": 25}, "capacity must be 0 or more and at most 1; got 25. To fix: write 25 %"),
         ({"max_error": 10}, "max_error must be above 0 and below 1; got 10. To fix: write 10 %"),
         ({"max_error": float("nan")}, "max_error must be a number"),
@@ -122,9 +122,10 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"called": ("malignant",)}, "called must look like malignant=0.05; got 'malignant'"),
         ({"missed": ("malignant=often",)}, "missed must end with a number, such as =0.05; got"),
         ({"cost": ("malignant=5",)}, "cost must look like malignant:benign=5; got 'malignant=5'"),
-        ({"cost": ("a:b=5",), "capacity": 0.2}, "cost needs max_error"),
-        ({"capacity": 0.25, "method": "learn-then-test"}, "a capacity certifies no error"),
-        ({"distance": "total-variation"}, "pass set_coverage=0.90 too"),
+        ({"cost": ("a:b=5",), "capacity": 0.2}, "cost must come with .* pass max_error=0.10"),
+        ({"capacity": 0.25, "method": "sgr"}, "method must be left out with a capacity"),
+        ({"called": ("cat=2",)}, "called must be above 0 and below 1; got 2"),
+        ({"distance": "total-variation"}, "distance must come .* pass set_coverage=0.90 too"),
     ],
 )
 def test_rejects_bad_options(options: dict[str, Any], message: str) -> None:

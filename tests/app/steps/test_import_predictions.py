@@ -122,7 +122,7 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
         swapped, Dataset(votes, features=table.select("item", "size")), tmp_path / "whole"
     )
     assert whole.facts.splits == {"calibration": 300, "test": 300}
-    with pytest.raises(cl.CredalError, match=r"1 item have no probabilities: 'x000'"):
+    with pytest.raises(cl.CredalError, match=r"1 item has no probabilities: 'x000'"):
         cl.Run.from_predictions(swapped[1:], data, tmp_path / "few")
     with pytest.raises(cl.CredalError, match=r"1 of 600 items has no probabilities in .*: 'x000'"):
         cl.Run.from_predictions(swapped[1:], votes, tmp_path / "few")

@@ -249,7 +249,7 @@ def test_rejected_options_change_nothing(team: Team, tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     for options, message in (
         ({"backbone": "resnet1"}, r"backbone must be one of .*got 'resnet1'"),
-        ({"augment": "crop"}, r"augment: such options are for networks"),
+        ({"augment": "crop"}, r"augment=crop: such options are for networks"),
         ({"weights": Path("none.pt")}, r"none\.pt"),
     ):
         with pytest.raises((cl.CredalError, OSError), match=message):
@@ -291,8 +291,9 @@ def test_trains_on_images(team: Team, tmp_path: Path) -> None:
     data = Dataset(votes, images=images, image_size=8)
     (why,) = data.inputs.left_out
     assert why.startswith(f"with an unreadable image; the first is {bad}: ")
-    with pytest.raises(cl.CredalError, match=r"'mlp' does not take images.*leave out --backbone"):
-        Run.train(data, tmp_path / "run", backbone="mlp")
+    for backbone in ("auto", "mlp"):
+        with pytest.raises(cl.CredalError, match=r"takes vectors, not images.*resnet18"):
+            Run.train(data, tmp_path / "run", backbone=backbone)
     run = Run.train(data, tmp_path / "run", epochs=1)
     assert run.takes_images
     assert run.facts.learner == "resnet18 with pocc-center, mixup, calibrated"

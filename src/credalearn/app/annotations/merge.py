@@ -8,7 +8,7 @@ import polars as pl
 
 from credalearn._checks import check_choice
 from credalearn._formats import many, shown
-from credalearn.app._escape import escape_csv
+from credalearn.app._csv_file import escape_csv
 from credalearn.app.annotations.table import Annotations, Conflicts, Origin
 from credalearn.errors import CredalError
 
@@ -20,21 +20,17 @@ _UNITS = {"votes": "vote", "bounds": "bound"}
 def merge(
     first: Annotations, second: Annotations, *, conflicts: Conflicts = "refuse"
 ) -> Annotations:
-    """What was said in two rounds; where they contradict each other, ``conflicts`` decides.
-
-    A statement that is in both counts once, but votes without an annotator, which cannot be
-    recognized again, are added; votes and counts add up to counts.
-    """
+    """What was said in two rounds; what both say counts once, unless nobody is named."""
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)
     known, pairs = first.source.contents, second.source.contents.items()
     others = [item for item, content in pairs if known.get(item, content) != content]
     if others:  # their votes would be mixed up
         raise CredalError(
-            f"{many(len(others), 'item')} of {second.source.path} have the name of a different "
-            f"item of {first.source.path}, such as {shown(others[0])}: the names start again in "
-            "each file. To fix: give every item a name of its own, or pass a file of another split "
-            "with --validation or --test."
+            f"{second.source.path}: {many(len(others), 'item has', 'items have')} the name of a "
+            f"different item of {first.source.path}, such as {shown(others[0])}: the names start "
+            "again in each file. To fix: give every item a name of its own, or pass a file of "
+            "another split with --validation or --test."
         )
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
     if all(list(each.classes) == sorted(each.classes) for each in (first, second)):
@@ -46,7 +42,7 @@ def merge(
         rule = "only counts can be added" if len(kinds) == 1 else "both rounds must be of one kind"
         raise CredalError(
             f"{rule}; {first.source.path} contains {first.contains}, {second.source.path} "
-            f"{second.contains}. To fix: pass the same kind, and conflicts 'refuse' or 'newest'."
+            f"{second.contains}. To fix: pass the same kind, without --merge-conflicts add."
         )
     keys = _KEYS.get(first.kind, ["item"])
     old, new = (_complete(each, classes) for each in (first, second))
@@ -116,10 +112,10 @@ def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations
     for name, part in splits.items():
         if part is not None:
             if same := known & set(part.source.contents.items()):
+                have = many(len(same), "item has", "items have")
                 raise CredalError(
-                    f"{many(len(same), 'item')} of {part.source.path} have the name and content of "
-                    f"an item of another split, such as {shown(min(same)[0])}. To fix: take them "
-                    "out of one of the files."
+                    f"{part.source.path}: {have} the name and content of an item of another split, "
+                    f"such as {shown(min(same)[0])}. To fix: take them out of one of the files."
                 )
             known |= set(part.source.contents.items())
             if not set(found.items).isdisjoint(part.items):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -108,10 +109,7 @@ class Annotations:
         return "statements" if stated else self.kind
 
     def counts(self) -> NDArray[np.float64]:
-        """Votes of each item by class with their weights, (N, K); an unsure vote adds nothing.
-
-        For probabilities these are the probabilities, for bounds the stated lower bounds.
-        """
+        """Votes of each item by class with their weights, or the stated numbers, (N, K)."""
         found: NDArray[np.float64] = self.sparse_counts().toarray()
         return found
 
@@ -189,11 +187,8 @@ class Annotations:
             rule = "between 0 and 1" if shares else rule
             value = values[row, column]
             rule = f"at most {most:g}" if value > most and not shares else rule
-            fix = (
-                f"write {percent(value / 100)} as {value / 100:g}"
-                if 1 < value <= 100
-                else "correct it"
-            )
+            share = f"write {percent(value / 100)} as {value / 100:g}"
+            fix = share if 1 < value <= 100 else "correct it"
             raise CredalError(
                 f"{self.source.path}, item {shown(self.table['item'][row])}: {columns[column]!r} "
                 f"must be {rule}; got {value:g}. To fix: {fix}."
@@ -206,6 +201,16 @@ class Annotations:
                     f"{self.source.path}, item {shown(self.items[item])}: the lower bounds must "
                     f"sum to at most 1; got {sums[item]:.3g}. To fix: lower one of them."
                 )
+
+
+def gold_alone(gold: Any, classes: tuple[str, ...]) -> Annotations:
+    """Annotations without a vote, for items that have gold labels."""
+    if gold is None:
+        raise CredalError("Pass votes or gold labels.")
+    path = Path(gold) if isinstance(gold, str | PathLike) else Path("the table")
+    schema = {**dict.fromkeys(("item", "annotator", "label"), pl.String), "weight": pl.Float64}
+    source = Origin(path, "gold", "gold labels, no votes", 0)
+    return Annotations("votes", (), classes, pl.DataFrame(schema=schema), source)
 
 
 def check_unweighted(annotations: Annotations, rule: str, *, instead: str = "") -> None:

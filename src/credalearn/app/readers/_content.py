@@ -85,11 +85,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raw:
-    """Columns of text as a reader found them, to be tidied.
-
-    Votes: ``item``, ``annotator``, ``label``, perhaps ``weight``. Bounds: ``item``, ``label``,
-    ``at_least``. Counts and probabilities: ``item`` and one column per class.
-    """
+    """Columns of text as a reader found them, called as in ``Annotations``, to be tidied."""
 
     kind: Kind
     frame: pl.DataFrame  # perhaps with "row", the number of the row in the source
@@ -137,19 +133,19 @@ class Votes:
         self._rows: list[tuple[str | None, str | None, str | None, int]] = []
         self._places: list[str] = []
         self.fields: dict[str, None] = {}  # that name the items
-        self.left_out: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()  # answers that are not votes, by reason
 
     def add(self, record: Record, item: object, annotator: object, label: object) -> None:
         """A vote; a list of one label is that label, an empty one keeps the item without a vote."""
         if isinstance(label, list | tuple):
             if len(label) > 1:
-                return self.leave("several classes")
+                self.left_out["several classes"] += 1
+                return
             label = label[0] if label else None
         names = ("item", item), ("annotator", annotator), ("label", label)
         cells = [self._text(record, name, value) for name, value in names]
         self._rows.append((cells[0], cells[1], cells[2], self._row_of[id(record.value)]))
         self._places.append(record.place)
-        return None
 
     def item(self, record: Record, *names: str) -> object:
         """The item's name, in the field asked for or in the first of these; else by its key."""
@@ -161,10 +157,6 @@ class Votes:
                 return value
         self.fields["by its key"] = None
         return record.key
-
-    def leave(self, reason: str) -> None:
-        """Count an answer that is not a vote."""
-        self.left_out[reason] += 1
 
     def raw(self, tool: str, more: str = "", notes: tuple[str, ...] = ()) -> Raw:
         """All of them."""

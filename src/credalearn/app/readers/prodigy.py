@@ -42,11 +42,11 @@ def read(content: Content) -> Raw:
             rule = f"an answer must be accept, reject or ignore; got {shown(answer)}"
             content.refuse_record(record, rule)
         if answer == "ignore":
-            votes.leave("skipped")
+            votes.left_out["skipped"] += 1
         elif answer == "reject" and _is_binary(record) and len(offered) == 1:
             votes.add(record, item, who, f"not {value['label'].strip()}")
         elif answer == "reject":
-            votes.leave("rejected")
+            votes.left_out["rejected"] += 1
         else:
             votes.add(record, item, who, _accepted(content, record, texts))
     named = ", options by their texts" if any(k != v for k, v in texts.items()) else ""

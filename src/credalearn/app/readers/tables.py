@@ -28,7 +28,8 @@ _STATED_TOO = ("second", "second_percent", "impossible")
 Reader = tuple[Callable[[Content], bool], Callable[[Content], Raw]]  # recognize, read
 _Shape = Literal["wide", "counts", "probabilities", "ambiguous"]
 # Of a table with one row per item: its column, the others, and what these are.
-_Layout = tuple[str, tuple[str, ...], _Shape]
+_Layout = tuple[str, tuple[str, ...], _Shape | None]
+_NO_LAYOUT: _Layout = "", (), None
 
 
 def _is_long(content: Content) -> bool:
@@ -97,13 +98,13 @@ def _read_statements(content: Content) -> Raw:
 
 def _is_wide(content: Content) -> bool:
     """Columns named like annotators, or cells that are labels."""
-    found = _shape(content)
-    if found == "ambiguous":
+    shape = _layout(content)[2]
+    if shape == "ambiguous":
         content.source.refuse(
             "the columns could be annotators with their labels, or counts by class",
             fix="pass --format wide, or --format counts and each class with --classes",
         )
-    return found == "wide"
+    return shape == "wide"
 
 
 def _read_wide(content: Content) -> Raw:
@@ -145,9 +146,9 @@ TABLES: dict[str, Reader] = {
         _read_bounds,
     ),
     "long": (_is_long, _read_long),
-    "counts": (lambda content: _shape(content) == "counts", partial(_read_shares, "counts")),
+    "counts": (lambda content: _layout(content)[2] == "counts", partial(_read_shares, "counts")),
     "probabilities": (
-        lambda content: _shape(content) == "probabilities",
+        lambda content: _layout(content)[2] == "probabilities",
         partial(_read_shares, "probabilities"),
     ),
     "wide": (_is_wide, _read_wide),
@@ -162,37 +163,31 @@ def without_prefix(names: Sequence[str]) -> list[str]:
     return [name.removeprefix(prefix) for name in names] if same else list(names)
 
 
-def _shape(content: Content) -> _Shape | None:
-    found = _find_layout(content)
-    return None if found is None else found[2]
-
-
-def _find_layout(content: Content) -> _Layout | None:
-    """The layout by the names and the first rows; None if there is none to see."""
+def _layout(content: Content) -> _Layout:
+    """The layout by the names and the first rows."""
     if not content.columns or content.options.label is not None:
-        return None
+        return _NO_LAYOUT
     values = (value for record in content.records for value in record.value.values())
     if any(isinstance(value, dict | list) for value in values):
-        return None
+        return _NO_LAYOUT
     first = content.columns[0]
     item = content.column("item", ITEM)
     if item is None and content.head[first].n_unique() == content.head.height > 0:
         item = first
     if item is None:
-        return None
+        return _NO_LAYOUT
     others = tuple(name for name in content.columns if name != item and folded(name) not in _BESIDE)
     people = tuple(name for name in others if _begins(name, _PEOPLE))
     if len(people) >= 2:
         return item, people, "wide"
     classes = content.options.classes or ()
     others = classes if len(classes) > 1 and set(classes) <= set(others) else others
-    shape = _shape_of(content.head, others)
-    return None if shape is None else (item, others, shape)
+    return item, others, _shape_of(content.head, others)
 
 
 def _need_layout(content: Content) -> _Layout:
-    found = _find_layout(content)
-    if found is None:
+    found = _layout(content)
+    if found[2] is None:
         content.source.refuse(
             "a table with one row per item needs a column that names the item and two or more "
             "columns of votes",

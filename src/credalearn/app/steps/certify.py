@@ -96,14 +96,13 @@ class Certificate:
     def facts(self) -> dict[str, Any]:
         """The same for programs."""
         found, sets = self.guarantee, self.sets
+        inflation = {} if sets is None else json.loads(sets.inflation.to_json())
         return {
             "run": self.run.path,
             "guarantee": None if found is None else json.loads(found.to_json()),
             "test": self.check,
             "baseline": self.baseline,
-            "sets": None
-            if sets is None
-            else {**json.loads(sets.inflation.to_json()), **sets.facts},
+            "sets": None if sets is None else inflation | sets.facts,
             "assumptions": self.assumptions,
         }
 
@@ -116,9 +115,8 @@ class Certificate:
             if found.method in _BY_NAME:
                 how = f"Thresholds are the calibration scores: exact without ties, {exact}"
             elif _has_folds(self.run):
-                how = (
-                    "Thresholds, start and order of the tests are fixed by out-of-fold predictions."
-                )
+                fixed = "are fixed by out-of-fold predictions"
+                how = f"Thresholds, start and order of the tests {fixed}."
             else:
                 how = "Thresholds are quantiles of the calibration scores, and their number fixes "
                 how += f"the start of the tests: exact {exact}"
@@ -139,8 +137,7 @@ class Certificate:
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
     """Choose a threshold on the calibration items, or widen the sets, and store the result."""
-    check = guarantee = rival = None
-    before = run
+    check = guarantee = rival = sets = None
     if options.target is not None or options.promises:
         run, guarantee = _certified(run, options)
         rival = baseline(run, guarantee)
@@ -149,15 +146,12 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     if guarantee is not None:
         run = replace(run, guarantee=guarantee)
         check = _check(run, guarantee)
-    sets = None
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
 
-        names = ("distance", "scale", "stratum", "table")
-        chosen = {name: getattr(options, name) for name in names}
-        sets = certify_sets(run, options.set_coverage, **chosen)
+        sets = certify_sets(run, options)
     if guarantee is not None:
-        run = replace(run, guarantee=before.guarantee).keeping(guarantee=guarantee)
+        run = run.keeping(guarantee=guarantee)
     if sets is not None:
         run = run.keeping(sets=sets.inflation)
     return Certificate(run, guarantee, check, rival, sets)
@@ -256,8 +250,8 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
         )
     if left <= 0:
         raise CredalError(
-            f"{many(asked, 'request')} have used up the risk of {run.path}. To fix: "
-            "recalibrate on new items."
+            f"{many(asked, 'request has', 'requests have')} used up the risk of {run.path}. To "
+            "fix: recalibrate on new items."
         )
     return risk, left, False
 
@@ -329,9 +323,8 @@ def _too_few(found: Guarantee) -> CredalError:
         having += f" of {many(found.num_groups or 0, 'group')} ({found.group})"
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
     fixes = [f"annotate {more} and recalibrate" if short.items_needed else "train a better model"]
-    fixes += (
-        ["ask for more error, at less confidence, with --again"] if short.reachable_error else []
-    )
+    if short.reachable_error:
+        fixes.append("ask for more error, at less confidence, with --again")
     return CredalError(
         f"{what}{sure} cannot be certified with {having}; no guarantee was changed. {short} To "
         f"fix: {', or '.join(fixes)}."

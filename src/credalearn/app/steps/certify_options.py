@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from credalearn._checks import check_number
 from credalearn._options import check_options, option
 from credalearn.conformal import Distance, Scale
 from credalearn.errors import CredalError
@@ -77,19 +78,21 @@ class CertifyOptions:
         check_options(self)
         if self.capacity is not None and self.target is not None:
             raise CredalError(
-                "max_error and capacity exclude each other: each sets the threshold. To fix: pass "
-                "one of them."
+                f"max_error={self.target:g} and capacity={self.capacity:g} exclude each other: "
+                "each sets the threshold. To fix: pass one of them."
             )
         if self.capacity is not None and self.method is not None:
-            raise CredalError("a capacity certifies no error, so it has no method.")
-        widening = (self.distance, self.scale, self.stratum, self.table)
-        if self.set_coverage is None and widening != ("box", None, None, None):
-            raise CredalError(
-                "distance, scale and stratum apply to widened sets only. To fix: pass "
-                "set_coverage=0.90 too."
-            )
+            raise CredalError("method must be left out with a capacity, which certifies no error.")
+        for name in ("distance", "scale", "stratum", "table"):
+            if self.set_coverage is None and getattr(self, name) not in ("box", None):
+                raise CredalError(
+                    f"{name} must come with a coverage, as it is about widened sets. To fix: pass "
+                    "set_coverage=0.90 too."
+                )
         if self.cost and self.target is None:
-            raise CredalError("cost needs max_error, the largest mean cost. To fix: pass it.")
+            raise CredalError(
+                "cost must come with a largest mean cost. To fix: pass max_error=0.10 too."
+            )
         if self.target is not None and not self.cost:
             Promise(limit=self.target)  # which checks it, as it does those about classes
         assert self.promises is not None
@@ -114,6 +117,7 @@ class CertifyOptions:
         for kind in kinds:
             for each in getattr(self, kind):
                 (name,), limit = _parsed(each, kind, "malignant=0.05", 1)
+                check_number(limit, name=kind, above=0, below=1)
                 found.append(Promise(kind=kind, name=name, limit=limit))
         return tuple(found)
 

@@ -13,7 +13,8 @@ import torch
 from credalearn._formats import listed, many, percent, shown
 from credalearn._options import keywords, option, same_option
 from credalearn.app._join import gold_column
-from credalearn.app.annotations.table import Annotations, Origin
+from credalearn.app._split import HELD_OUT
+from credalearn.app.annotations.table import Annotations, gold_alone
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.features import (
     feature_values,
@@ -82,8 +83,6 @@ def import_predictions(
     """Write a run of another model's probabilities: half of the items calibrate, half test."""
     options, output = options or ImportOptions(), Path(folder)
     check_place(output, overwrite=options.overwrite)
-    if votes is None and options.gold is None:
-        raise CredalError("Pass votes or gold labels.")
     name = options.model_name or "another model"
     if options.model_name is None and isinstance(probs, str | PathLike):
         name = Path(probs).name
@@ -91,8 +90,7 @@ def import_predictions(
         data = _of_dataset(probs, votes)
     else:
         data = _joined(probs, votes, options, reading or ReaderOptions())
-    unsplit = data.part is None
-    data = data.split(("calibration", "test")) if unsplit else data.without_training()
+    data = data.split(HELD_OUT) if data.part is None else data.without_training()
     with staged(output, overwrite=options.overwrite) as partial:
         facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}
         used = recorded_options(TrainOptions(random_state=options.random_state), images=False)
@@ -105,24 +103,16 @@ def imported_lines(run: Run) -> list[str]:
     """What the command prints."""
     facts, test = run.facts, run.held_out("test")["wrong"].drop_nulls()
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
-    share = percent(1 - float(test.to_numpy().mean())) if len(test) else ""
-    right = (
-        f"; right on {share} of {many(len(test), 'test item')} by {facts.truth}" if share else ""
-    )
+    right = ""
+    if len(test):
+        share = percent(1 - float(test.to_numpy().mean()))
+        right = f"; right on {share} of {many(len(test), 'test item')} by {facts.truth}"
     return [
         *(f"Left out: {many(each, 'item')} {why}" for why, each in facts.inputs.left_out.items()),
         f"{many(len(run.classes), 'class', 'classes')}: {listed(run.classes)}",
         f"Wrote {run.path}: {facts.learner}; items: {sizes}{right}.",
         f"Next: credalearn certify {run.path} --max-error 0.10",
     ]
-
-
-def gold_alone(gold: Any, classes: tuple[str, ...]) -> Annotations:
-    """Annotations without a vote, for items that have gold labels."""
-    path = Path(gold) if isinstance(gold, str | PathLike) else Path("the table")
-    schema = {**dict.fromkeys(("item", "annotator", "label"), pl.String), "weight": pl.Float64}
-    source = Origin(path, "gold", "gold labels, no votes", 0)
-    return Annotations("votes", (), classes, pl.DataFrame(schema=schema), source)
 
 
 def _of_dataset(probs: Any, data: Dataset) -> Dataset:
@@ -132,16 +122,16 @@ def _of_dataset(probs: Any, data: Dataset) -> Dataset:
     found = Dataset(data.annotations, features=table, names=classes, skip_missing=True)
     row_of = {item: row for row, item in enumerate(found.items)}
     if missing := [item for item in data.items if item not in row_of]:
-        raise CredalError(f"{many(len(missing), 'item')} have no probabilities: {listed(missing)}.")
+        have = many(len(missing), "item has", "items have")
+        raise CredalError(f"{have} no probabilities: {listed(missing)}.")
     _check(found.inputs.path, found.items, found.X)
     X = found.X[[row_of[item] for item in data.items]]
     return data.with_values(X=X, digests=row_digests(X), inputs=found.inputs)
 
 
 def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptions) -> Dataset:
-    if isinstance(probs, np.ndarray | torch.Tensor) and votes is not None:
-        given = isinstance(votes, Annotations)
-        votes = votes if given else read_annotations(votes, **keywords(reading))
+    if isinstance(probs, np.ndarray | torch.Tensor) and not isinstance(votes, Annotations | None):
+        votes = read_annotations(votes, **keywords(reading))
     if isinstance(votes, Annotations):
         probs = _in_memory(probs, votes.items, votes.classes)
     source = open_source(probs)

@@ -6,8 +6,12 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
-from credalearn.app.annotations.agreement import annotation_facts, majority
-from credalearn.app.annotations.annotators import Annotator, annotator_agreement
+from credalearn.app.annotations.agreement import (
+    Annotator,
+    annotation_facts,
+    annotator_agreement,
+    majority,
+)
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 
@@ -46,9 +50,8 @@ class Inspection:
         ]
         if facts.votes_per_item is not None:
             fewest, median, most = facts.votes_per_item
-            line = (
-                f"{median:g} {'vote' if median == 1 else 'votes'} per item ({fewest:g} to {most:g})"
-            )
+            unit = "vote" if median == 1 else "votes"
+            line = f"{median:g} {unit} per item ({fewest:g} to {most:g})"
             line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
             if facts.unanimous is None or facts.tied is None:
                 line += ": no disagreement can be learned from single votes"
@@ -73,13 +76,11 @@ def inspect(annotations: Annotations) -> Inspection:
     """What annotations contain, and where people disagree."""
     kind = annotations.kind
     people = annotator_agreement(annotations) if kind == "votes" else ()
-    counted = kind in ("votes", "counts")
+    silent = annotations.sparse_counts(weighted=False).sum(1) == 0
     return Inspection(
         facts=annotation_facts(annotations),
         classes=annotations.classes,
-        unvoted=int((annotations.sparse_counts(weighted=False).sum(1) == 0).sum())
-        if counted
-        else 0,
+        unvoted=int(silent.sum()) if kind in ("votes", "counts") else 0,
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
     )

@@ -118,10 +118,9 @@ class Graph(nn.Module):
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Heads, probabilities, lower, upper, label and score: the outputs of the ONNX model."""
-        features = [member.features(inputs) for member in self._networks()]
-        logits = [
-            member.logits(found) for member, found in zip(self._networks(), features, strict=True)
-        ]
+        networks: list[Any] = list(self.members)
+        features = [each.features(inputs) for each in networks]
+        logits = [each.logits(found) for each, found in zip(networks, features, strict=True)]
         state = {name: getattr(self, f"state_{name}") for name in self.names}
         outputs = self.rule(torch.stack(logits, 1), features[0], state)
         if self.temperature != 1:
@@ -131,6 +130,3 @@ class Graph(nn.Module):
         bound = probs if self.score == "top-probability" else lower
         score = 1 - bound.gather(1, label[:, None])[:, 0]
         return heads, probs, lower, upper, label, score
-
-    def _networks(self) -> list[Any]:
-        return list(self.members)

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 
 Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
 SCHEMA: Schema = {
-    "item": pl.String,
-    "label": pl.String,
-    "probability": pl.Float64,
-    "lower": pl.Float64,
-    "upper": pl.Float64,
-    "score": pl.Float64,
+    **dict.fromkeys(("item", "label"), pl.String),
+    **dict.fromkeys(("probability", "lower", "upper", "score"), pl.Float64),
     "decision": pl.String,
 }
 _SEED = 20261115  # of the hashes of items
@@ -56,7 +52,7 @@ class PredictOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if self.threshold is not None and not self.decision:
-            raise CredalError("threshold and no decision exclude each other. To fix: choose one.")
+            raise CredalError("threshold must be left out where nothing is decided.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,8 +85,7 @@ class Decisions:
     @property
     def lines(self) -> list[str]:
         """What the command prints."""
-        lines = []
-        lines += unreadable_lines(self.unreadable)
+        lines = unreadable_lines(self.unreadable)
         if self.ignored:
             names = ", ".join(self.ignored[:10]) + ", …" * (len(self.ignored) > 10)
             lines.append(f"Ignored columns that are not features: {names}.")
@@ -107,24 +102,15 @@ class Decisions:
                 f"The model was trained on {self.trained_on:,} of these items; a guarantee is "
                 "about new items only."
             )
-        if self.made_by["guarantee"]:
-            lines.append(
-                f"Decided by the rule of {self.made_by['run']}: {self.made_by['guarantee']}"
-            )
+        if promise := self.made_by["guarantee"]:
+            lines.append(f"Decided by the rule of {self.made_by['run']}: {promise}")
         return lines if self.output is None else [*lines, f"Wrote {self.output}."]
 
 
 def predict(
     run: Run, data: Any, output: str | Path | None = None, options: PredictOptions | None = None
 ) -> Decisions:
-    """Predict every item once; with an output, memory does not grow with the number of items.
-
-    The columns are ``item``, ``label`` (the predicted class, also of deferred items),
-    ``probability``, ``lower`` and ``upper`` (of that class), ``score`` (one minus the lower
-    probability, or one minus the probability where that defers better) and ``decision`` (predict or
-    defer). A run with certified sets adds ``set_lower`` and ``set_upper``, the bounds of the class
-    in the widened set. With ``all_classes``, the columns of :func:`class_schema` follow.
-    """
+    """Predict every item once; with an output, memory does not grow with the number of items."""
     options = options or PredictOptions()
     path = None if output is None else check_output(output, run, data=data)
     decide: Decide | None = None
@@ -270,11 +256,8 @@ def failing_row(model: "Predictor", X: Features) -> tuple[int, CredalError] | No
 
 
 def _distinct(stream: ItemStream) -> Iterator[Batch]:
-    """The items without the rows that repeat one; rows of one name with other inputs are refused.
-
-    A blank text repeats any. Known items take 16 bytes each: 64-bit hashes of 20 million collide
-    by 1e-5.
-    """
+    """The items without rows that repeat one; rows of one name with other inputs are refused."""
+    # Known items take 16 bytes each: 64-bit hashes of 20 million collide by 1e-5.
     names: list[np.ndarray] = []
     whole: list[np.ndarray] = []
     start = 0

@@ -14,8 +14,9 @@ from credalearn.app.features import item_column, item_names
 from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.sources import open_source, texts
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.voted_items import VotedItems, voted_items
-from credalearn.conformal import Distance, Inflation, Scale, score_strata
+from credalearn.conformal import Inflation, Scale, score_strata
 from credalearn.conformal.calibration import narrowest_scale
 from credalearn.conformal.inflation import rank_of
 from credalearn.errors import CredalError
@@ -62,13 +63,8 @@ class WidenedSets:
 
     @property
     def usual(self) -> tuple[float, float]:
-        r"""Range of covered / seen in 19 of 20 draws of calibration and test items.
-
-        The radius is the r-th smallest of n nonconformities, :math:`r = \lceil (n+1) \cdot
-        \text{coverage} \rceil`, so that the number covered follows the beta-binomial law with
-        parameters r and n + 1 − r where no two are equal, and is larger where some are (Vovk,
-        2012). The interval of covered / seen alone ignores that the radius was drawn, too.
-        """
+        """Range of covered / seen in 19 of 20 draws of calibration and test items (Vovk, 2012)."""
+        # The radius is the r-th smallest of n nonconformities, which ``interval`` ignores.
         rank = self.inflation.rank
         law = betabinom(self.seen, rank, self.inflation.items + 1 - rank)
         below = law.pmf(np.arange(self.seen + 1)).cumsum()
@@ -123,7 +119,8 @@ class WidenedSets:
         notes = [self.inflation.sentence()]
         if self.left_out:
             what = "fewer than two votes" if self.counted else "no shares"
-            notes = [f"{notes[0]} {self.left_out:,} with {what} were left out."]
+            were = "was" if self.left_out == 1 else "were"
+            notes = [f"{notes[0]} {self.left_out:,} with {what} {were} left out."]
         if not self.seen:
             return [*notes, "No test item has enough votes to check the widened sets on."]
         low, high = map(percent, self.usual)
@@ -143,16 +140,11 @@ class WidenedSets:
         return notes
 
 
-def certify_sets(
-    run: Run,
-    coverage: float,
-    *,
-    distance: Distance = "box",
-    scale: Scale | None = None,
-    stratum: str | None = None,
-    table: Any = None,
-) -> WidenedSets:
+def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
+    coverage, table, scale = options.set_coverage, options.table, options.scale
+    distance = options.distance
+    assert coverage is not None
     if run.facts.annotations.kind == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "
@@ -165,9 +157,8 @@ def certify_sets(
             f"no calibration item of {run.path} has two or more votes, and one vote says nothing "
             "about shares. To fix: collect more votes per item and train again."
         )
-    by, edges = stratum, tuple[float, ...]()
-    if stratum is None:
-        by = run.deferral_score
+    by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
+    if options.stratum is None:
         edges = _score_edges(run, items.table["score"].to_numpy()[usable])
     strata, chosen = _strata(run, items, by, edges, table, coverage), usable
     if strata is not None and not _enough(strata.count(REST), coverage):
@@ -175,14 +166,14 @@ def certify_sets(
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
         strata = [name for name in strata if name != REST]
     if scale is None:
-        scale = _narrowest(run, coverage, by, edges) if distance == "box" else "relative-variance"
+        scale = _narrowest(run, coverage, edges) if distance == "box" else "relative-variance"
     found = items.predicted[chosen].inflation(
         items.observed[chosen], coverage=coverage, distance=distance, scale=scale, strata=strata
     )
     if found.vacuous:
         raise CredalError(
             f"these sets cannot be certified; nothing was changed. {found.sentence()} To fix: "
-            "annotate more items and recalibrate, or lower set_coverage."
+            f"annotate more items and recalibrate, or lower set_coverage={coverage:g}."
         )
     if strata is not None:
         found = replace(found, by=by, edges=edges)
@@ -196,13 +187,12 @@ def certify_sets(
 def _strata(
     run: Run,
     items: VotedItems,
-    by: str | None,
+    by: str,
     edges: tuple[float, ...],
     table: Any,
     coverage: float,
 ) -> list[str] | None:
     """Strata of the usable calibration items; those with too few items are put together."""
-    assert by is not None
     if by in SCORE_WORDS and not edges:
         return None
     names = _strata_of_table(run, by, edges, items.table.filter(items.usable), table)
@@ -221,13 +211,13 @@ def _enough(items: int, coverage: float) -> bool:
     return rank_of(items, coverage) <= items
 
 
-def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ...]) -> Scale:
+def _narrowest(run: Run, coverage: float, edges: tuple[float, ...]) -> Scale:
     """The scale with the narrowest sets on out-of-fold predictions, or the default."""
     items = voted_items(run, OUT_OF_FOLD)
     if items.usable.sum() < _ENOUGH:
         return "relative-variance"
     pred, score = items.predicted[items.usable], items.table["score"].to_numpy()[items.usable]
-    strata = score_strata(score, edges) if by in SCORE_WORDS and edges else None
+    strata = score_strata(score, edges) if edges else None
     said = items.observed[items.usable]
     return narrowest_scale(
         said, pred.lower, pred.upper, pred.probs, coverage=coverage, strata=strata

@@ -16,6 +16,7 @@ import torch
 
 from credalearn import __version__
 from credalearn._checks import check_choice
+from credalearn._classifier_options import TABLE_BACKBONES
 from credalearn._files import sha256_of
 from credalearn._formats import listed
 from credalearn._options import check_options, keywords, option, same_option
@@ -98,9 +99,10 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     frozen = data.inputs.is_frozen
     images = data.inputs.kind == "images" and not frozen
     used = recorded_options(options, images=images)
-    if images and used["backbone"] in ("linear", "mlp"):
+    if images and used["backbone"] in ("auto", *TABLE_BACKBONES):
         raise CredalError(
-            f"the backbone {used['backbone']!r} does not take images. To fix: leave out --backbone."
+            f"the backbone {used['backbone']!r} takes vectors, not images. To fix: choose a "
+            "network for images, such as resnet18, or pass --features."
         )
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
@@ -161,9 +163,8 @@ def _posterior(data: Dataset, items: Sequence[str], among: np.ndarray | None = N
 
 def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
     """Labels of the training items, which depend on the votes about these alone."""
-    posterior = None
+    posterior, items = None, [data.items[row] for row in rows]
     if options.skill == "dawid-skene":
-        items = [data.items[row] for row in rows]
         among = np.isin(np.array(data.annotations.items, dtype=object), items)
         posterior = _posterior(data, items, among)
     return make_labels(
@@ -173,7 +174,7 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
         s=options.s,
         confidence=options.confidence,
         posterior=posterior,
-        items=[data.items[row] for row in rows],
+        items=items,
     )
 
 
@@ -244,15 +245,12 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     assert data.part is not None
     sizes = {name: int((data.part == name).sum()) for name in SPLITS}
     options, found = data.options, annotation_facts(data.annotations)
+    versions = {"credalearn": __version__, "torch": torch.__version__}
     gold = options.gold if options.gold is None or isinstance(options.gold, str) else "a table"
     return {
         "classes": data.annotations.classes,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "credalearn": __version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": versions | {"python": platform.python_version()},
         "annotations": replace(found, items=found.items or len(data.items)),
         "inputs": data.inputs,
         "splits": {name: number for name, number in sizes.items() if number},
