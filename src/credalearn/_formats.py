@@ -6,6 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from credalearn.errors import CredalError
 
+_MARKDOWN_SPECIALS = re.compile(r"([\\|*_`<>\[\]~&$])")
 _LONGEST = 60  # characters of a value that a message shows
 # Control characters, line ends, marks that turn the direction of text or cannot be seen, and halves
 # of surrogate pairs. The joiners U+200C and U+200D, which change letters, stay.
@@ -29,6 +30,11 @@ def percent(share: float | None, *, digits: int = 3, decimals: int | None = None
 def number(value: float) -> str:
     """A number for people: whole numbers in full, others to four significant digits."""
     return f"{int(value):,}" if value == int(value) else f"{value:,.4g}"
+
+
+def escape_markdown(text: str) -> str:
+    """Text as it is in a cell of a Markdown table: no cell ends, no mark-up, no HTML."""
+    return _MARKDOWN_SPECIALS.sub(r"\\\1", " ".join(text.splitlines()))
 
 
 def visible(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from credalearn.app._escape import escape_markdown
+from credalearn._formats import escape_markdown
 
 Value = tuple[float, float | None] | str | None
 """Mean and spread (None: not printed), a text that is printed as it is, or None for a dash."""
