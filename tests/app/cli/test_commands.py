@@ -174,7 +174,6 @@ WRONG = {
     "certify r --max-error 2": "--max-error must be above 0",
     "certify r --called cat=2": "--called must be above 0",
     "certify r --max-error 0.1 --capacity 0.2": "--max-error 0.1 and --capacity 0.2 exclude",
-    "certify r --stratum site": "--stratum must come .* pass --set-coverage 0.90 too",
     "predict r d.csv -o o.csv --threshold 0.5 --no-decision": "--threshold must be left out",
     "train v.csv -o r --epochs 0": "--epochs must be 1 or more",
 }

@@ -275,7 +275,10 @@ def _distinct(stream: ItemStream) -> Iterator[Batch]:
                 "the same inputs."
             )
         for name, known in (("name", names), ("whole", whole)):
-            _remember(known, found.filter(first)[name].to_numpy())
+            # Sorted arrays, each more than twice as long as the next: few, and rarely merged.
+            known += [np.sort(found.filter(first)[name].to_numpy())] if first.any() else []
+            while len(known) > 1 and len(known[-2]) <= 2 * len(known[-1]):
+                known[-2:] = [np.sort(np.concatenate(known[-2:]), kind="stable")]
         start += len(first)
         if first.all():
             yield batch
@@ -285,14 +288,6 @@ def _distinct(stream: ItemStream) -> Iterator[Batch]:
             yield Batch(
                 batch.items.filter(first), batch.X[rows], digests, batch.extra.filter(first)
             )
-
-
-def _remember(known: list[np.ndarray], values: np.ndarray) -> None:
-    """Add values to sorted arrays, each more than twice as long as the next: few, rarely merged."""
-    if len(values):
-        known.append(np.sort(values))
-    while len(known) > 1 and len(known[-2]) <= 2 * len(known[-1]):
-        known[-2:] = [np.sort(np.concatenate(known[-2:]), kind="stable")]
 
 
 def _among(values: pl.Series, known: list[np.ndarray]) -> np.ndarray:
