@@ -87,10 +87,10 @@ def measure(
     return cells.agg(pl.len().alias("splits"), pl.col(_COLUMNS).mean().round_sig_figs(4))
 
 
-def _split_rows(name: str, folders: DataFolders, seed: int) -> list[dict[str, Any]]:
+def _split_rows(name: str, folders: DataFolders, random_state: int) -> list[dict[str, Any]]:
     torch.set_num_threads(1)  # this process is joblib's own
-    data = CROWD_SETS[name](folders, seed)
-    train, calibration, test = predict_parts(data, seed)
+    data = CROWD_SETS[name](folders, random_state)
+    train, calibration, test = predict_parts(data, random_state)
     names = get_args(DeferralScore)
     known = [train.items(each, by_group=True) for each in names]
     scores = {each: items["score"] for each, items in zip(names, known, strict=True)}

@@ -17,7 +17,7 @@ from credalearn_experiments.settings import Annotators, Setting, Smoothing, Vote
 
 
 def training_labels(
-    setting: Setting, task: Task, data: DataFolders, device: torch.device, *, seed: int
+    setting: Setting, task: Task, data: DataFolders, device: torch.device, *, random_state: int
 ) -> CredalSet:
     """Credal labels of the training items, on the CPU; the seed draws votes, if only a few."""
     source = setting.labels
@@ -32,7 +32,7 @@ def training_labels(
     if isinstance(source, Annotators):
         labels = relax(given)
     elif isinstance(source, Votes):
-        votes = draw_votes(given, source.number, seed=seed)
+        votes = draw_votes(given, source.number, random_state=random_state)
         labels = from_votes(votes.double(), rule=source.rule)
     elif isinstance(source, Smoothing):
         labels = smooth(given, source.epsilon, task.num_classes)
@@ -45,7 +45,7 @@ def training_labels(
     return collapse(labels) if setting.collapsed else labels
 
 
-def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:
+def draw_votes(counts: Tensor, number: int | None, *, random_state: int) -> Tensor:
     """So many of each item's votes, drawn without replacement; fewer are a subset of more."""
     if number is None:
         return counts
@@ -59,7 +59,7 @@ def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:
     # One column per vote, in the order of the classes; beyond the item's own votes the class is K.
     places = torch.arange(int(totals.max())).expand(len(counts), -1).contiguous()
     classes = torch.searchsorted(counts.cumsum(1), places, right=True)
-    keys = torch.from_numpy(np.random.default_rng(seed).random(tuple(places.shape)))
+    keys = torch.from_numpy(np.random.default_rng(random_state).random(tuple(places.shape)))
     keys[classes == counts.shape[1]] = torch.inf
     drawn = classes.gather(1, keys.argsort(1)[:, :number])
     return one_hot(drawn, counts.shape[1]).sum(1)

@@ -47,7 +47,9 @@ Predicted = tuple[Tensor, Tensor, Tensor]
 Learner = Callable[[CrowdSet, int], Predicted]
 
 
-def _classifier(data: CrowdSet, seed: int, *, method: str, skill: bool = False) -> Predicted:
+def _classifier(
+    data: CrowdSet, random_state: int, *, method: str, skill: bool = False
+) -> Predicted:
     """A classifier on votes; with ``skill``, on Dawid and Skene's posteriors in their place."""
     makes = data.words if data.words and method != "auto" else data.features
     X, new = makes(data.train, data.others)
@@ -55,18 +57,20 @@ def _classifier(data: CrowdSet, seed: int, *, method: str, skill: bool = False) 
     right = truth_of(labels, None, np.arange(counts.shape[1]))
     if skill:
         labels = from_posterior(_by_skill(data)[data.train], counts.sum(1))
-    clf = CredalClassifier(method, random_state=seed, device="cpu")
+    clf = CredalClassifier(method, random_state=random_state, device="cpu")
     clf.fit(X, labels, groups=data.train_groups, truth=right)
     found = clf.predict_credal(new)
     said = clf.predict_credal(new, meaning="votes").probs
     return found.probs, said, found.score("top-probability")
 
 
-def _logistic(data: CrowdSet, seed: int, *, labels: Callable[[CrowdSet], np.ndarray]) -> Predicted:
+def _logistic(
+    data: CrowdSet, random_state: int, *, labels: Callable[[CrowdSet], np.ndarray]
+) -> Predicted:
     """Logistic regression of scikit-learn on soft labels, C by cross-validation, tempered."""
     (X, new), soft, votes = data.inputs, labels(data)[data.train], data.labels
     right = truth_of(votes, None, np.arange(soft.shape[1]))
-    folds = make_folds(right, data.train_groups, random_state=seed)
+    folds = make_folds(right, data.train_groups, random_state=random_state)
     found = {C: _out_of_fold(X, soft, folds, C) for C in _STRENGTHS}
     best = max(found, key=lambda C: float((right * log_probs(found[C])).sum()))
     probs = torch.from_numpy(_probs(_fit(X, soft, best), new, soft.shape[1]))
@@ -121,12 +125,12 @@ LEARNERS: dict[str, Learner] = {
 }
 
 
-def learner_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+def learner_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
     """Every learner on one split of a data set."""
-    data = CROWD_SETS[cell](folders, seed)
+    data = CROWD_SETS[cell](folders, random_state)
     for learner, learn in LEARNERS.items():
         if data.named is not None or _SKILL not in learner:
-            values = zip(METRICS, _judged(data, *learn(data, seed)), strict=True)
+            values = zip(METRICS, _judged(data, *learn(data, random_state)), strict=True)
             yield from ((learner, column.name, value) for column, value in values)
 
 

@@ -135,7 +135,7 @@ class Runner:
 
     def _make_labels(self, run: Run) -> CredalSet:
         task = self._task(run)
-        labels = training_labels(run.setting, task, self.data, self.device, seed=run.seed)
+        labels = training_labels(run.setting, task, self.data, self.device, random_state=run.seed)
         return labels.to(dtype=torch.float32).to(self.device)
 
     def _training(self, run: Run, *, together: int) -> Training:

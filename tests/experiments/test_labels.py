@@ -34,22 +34,22 @@ def test_votes_are_drawn_without_replacement_and_nested(counts: np.ndarray, seed
     fewest = int(given.sum(1).min())
     before = torch.zeros_like(given)
     for number in range(1, fewest + 1):
-        drawn = draw_votes(given, number, seed=seed)
+        drawn = draw_votes(given, number, random_state=seed)
         assert drawn.dtype == torch.int64
         assert (drawn.sum(1) == number).all()
         assert (drawn <= given).all()
         assert (before <= drawn).all()
         before = drawn
-    assert draw_votes(given, None, seed=seed) is given
+    assert draw_votes(given, None, random_state=seed) is given
     row = int(given.sum(1).argmin())
     with pytest.raises(CredalError, match=f"{fewest + 1} votes .*; item {row} has {fewest}"):
-        draw_votes(given, fewest + 1, seed=seed)
+        draw_votes(given, fewest + 1, random_state=seed)
 
 
 def test_draws_are_hypergeometric_and_differ_between_items_and_seeds() -> None:
     item, number, items = (30, 15, 5), 10, 20_000
     counts = torch.tensor([item]).repeat(items, 1)
-    drawn = draw_votes(counts, number, seed=7).double()
+    drawn = draw_votes(counts, number, random_state=7).double()
     total = sum(item)
     for place, votes in enumerate(item):
         share = votes / total
@@ -59,7 +59,7 @@ def test_draws_are_hypergeometric_and_differ_between_items_and_seeds() -> None:
         assert drawn[:, place].mean().item() == pytest.approx(mean, abs=5 * error)
         assert drawn[:, place].var().item() == pytest.approx(variance, rel=0.05)
     assert len({tuple(row) for row in drawn.tolist()}) > 30
-    again, other = (draw_votes(counts, number, seed=seed) for seed in (7, 8))
+    again, other = (draw_votes(counts, number, random_state=seed) for seed in (7, 8))
     assert torch.equal(again.double(), drawn)
     assert not torch.equal(again, other)
 
@@ -83,15 +83,15 @@ def test_rules_of_one_seed_see_the_same_votes(rule: VoteRule) -> None:
     task, folders = some_task(counts), DataFolders()
     base = ALL_SETTINGS["cifar10h-votes-3-idm"]
     few = replace(base, labels=Votes(3, rule))
-    labels = training_labels(few, task, folders, CPU, seed=5)
-    drawn = draw_votes(counts, 3, seed=5)
+    labels = training_labels(few, task, folders, CPU, random_state=5)
+    drawn = draw_votes(counts, 3, random_state=5)
     expected = from_votes(drawn.double(), rule=rule)
     assert type(labels) is type(expected)
     assert torch.equal(labels.lower, expected.lower)
     assert torch.equal(labels.upper, expected.upper)
     torch.testing.assert_close(labels.reference, drawn.double() / 3)
     whole = replace(base, labels=Votes(None, rule))
-    one, two = (training_labels(whole, task, folders, CPU, seed=seed) for seed in (1, 2))
+    one, two = (training_labels(whole, task, folders, CPU, random_state=seed) for seed in (1, 2))
     assert torch.equal(one.lower, two.lower)
     assert few.depends_on_seed
     assert not whole.depends_on_seed
@@ -100,7 +100,7 @@ def test_rules_of_one_seed_see_the_same_votes(rule: VoteRule) -> None:
     for setting, field in ((few, "train_counts"), (shares, "train_soft")):
         said = rf"need {field}; task 'some' has none\. To fix: pass {field} to its Task"
         with pytest.raises(CredalError, match=said):
-            training_labels(setting, bare, folders, CPU, seed=5)
+            training_labels(setting, bare, folders, CPU, random_state=5)
 
 
 # A CUDA graph replays what was recorded: a loss that reads a tensor's value (``if``, ``.item()``)

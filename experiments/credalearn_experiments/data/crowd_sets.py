@@ -86,11 +86,11 @@ def _dense(X: np.ndarray) -> Callable[[Rows, Rows], tuple[Any, Any]]:
     return lambda train, others: (X[train], X[others])
 
 
-def lidc(folders: DataFolders, seed: int) -> CrowdSet:  # noqa: ARG001
+def lidc(folders: DataFolders, random_state: int) -> CrowdSet:  # noqa: ARG001
     """Lung nodules, three or four radiologists each; three of five patients are trained on."""
     nodules = load_nodules()
     counts = nodules.votes.astype(float)
-    patients = np.random.default_rng(seed).permutation(np.unique(nodules.patients))
+    patients = np.random.default_rng(random_state).permutation(np.unique(nodules.patients))
     parts = np.split(patients, [-(-len(patients) * 3 // 5), -(-len(patients) * 4 // 5)])
     return CrowdSet(
         features=_dense(nodules.features.astype(float)),
@@ -106,9 +106,9 @@ def lidc(folders: DataFolders, seed: int) -> CrowdSet:  # noqa: ARG001
 def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
     """CIFAR-10H as 64 features, with so many votes for training, judged by all votes."""
 
-    def make(folders: DataFolders, seed: int) -> CrowdSet:
+    def make(folders: DataFolders, random_state: int) -> CrowdSet:
         X, judged = voted_features(folders)
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(random_state)
         split = np.split(random.permutation(len(X)), [3000, 4500])
         counts = judged.astype(float)
         if num_votes is not None:
@@ -119,14 +119,14 @@ def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
     return make
 
 
-def cifar10n(folders: DataFolders, seed: int) -> CrowdSet:
+def cifar10n(folders: DataFolders, random_state: int) -> CrowdSet:
     """CIFAR-10N, three votes on each of 10,000 images that its network has not seen."""
     X, votes = network_features("data_batch_5", folders), cifar10n_votes(folders)[-10_000:].numpy()
-    split = np.split(np.random.default_rng(seed).permutation(len(X)), [3000, 4500])
+    split = np.split(np.random.default_rng(random_state).permutation(len(X)), [3000, 4500])
     return _on_features(X, votes.astype(float), votes, split)
 
 
-def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
+def cifar10s(folders: DataFolders, random_state: int) -> CrowdSet:
     """CIFAR-10S: six or seven people's top classes, judged by CIFAR-10H's votes on other images."""
     X, judged = voted_features(folders)
     stated = read_cifar10s("human_soft_labels_data", folders)
@@ -134,7 +134,7 @@ def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
     for image, people in stated.items():
         for person in people:
             counts[int(image), CIFAR10_CLASSES.index(person["Most Probable Class"].lower())] += 1
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(random_state)
     has = counts.sum(1) > 0
     train = random.permutation(np.flatnonzero(has))[:800]
     calibration, test = np.split(random.permutation(np.flatnonzero(~has)), [1500])
@@ -178,9 +178,9 @@ def _read_json(name: str, source: str, folders: DataFolders) -> dict[str, Any]:
 def lewidi(name: str, max_error: float) -> Callable[[DataFolders, int], CrowdSet]:
     """A text set of LeWiDi 2023, all official parts pooled and split at random, 60:20:20."""
 
-    def make(folders: DataFolders, seed: int) -> CrowdSet:
+    def make(folders: DataFolders, random_state: int) -> CrowdSet:
         texts, counts, named = _lewidi(name, folders)
-        rows = np.random.default_rng(seed).permutation(len(texts))
+        rows = np.random.default_rng(random_state).permutation(len(texts))
 
         def features(maker: Any, train: Rows, others: Rows) -> tuple[Any, Any]:
             known, new = ([texts[row] for row in part] for part in (train, others))

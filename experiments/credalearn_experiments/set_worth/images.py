@@ -44,12 +44,12 @@ _SCRATCH_RECIPE: dict[str, Any] = {
 }
 
 
-def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+def image_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
     """Mixed images, five networks, one that they taught, and the widths of their sets."""
-    data = CROWD_SETS[cell](folders, seed)
+    data = CROWD_SETS[cell](folders, random_state)
     images = read_cifar10h(folders)[0].float().numpy()
     labels = data.labels
-    state = 10 * seed  # every split has networks of its own
+    state = 10 * random_state  # every split has networks of its own
 
     def fit(method: str, random_state: int = state, **options: Any) -> cl.CredalClassifier:
         clf = _classifier(method, folders, random_state=random_state, **options)
@@ -79,7 +79,7 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
         widths.BOUNDS: predict(fit("credal-bounds")),
     }
     X, new = data.inputs
-    linear = cl.CredalClassifier(random_state=seed, device="cpu").fit(X, labels)
+    linear = cl.CredalClassifier(random_state=random_state, device="cpu").fit(X, labels)
     found[LINEAR] = linear.predict_credal(new)
     for learner in IMAGE_LEARNERS:
         yield from scores_of(learner, found[learner].probs.double(), *data.answers)
@@ -97,12 +97,14 @@ def image_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     yield from sets.scores(boxes, scaled=[POCC_SET, widths.DEFAULT])
 
 
-def scratch_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+def scratch_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
     """Augmentation from the first random weights on, by the recipe that is the default."""
-    data = CROWD_SETS[cell](folders, seed)
+    data = CROWD_SETS[cell](folders, random_state)
     images, rows = read_cifar10h(folders)[0].float().numpy(), data.train[:_SCRATCH_ITEMS]
     for learner, (method, augment) in SCRATCH.items():
-        clf = _classifier(method, None, random_state=seed, augment=augment, **_SCRATCH_RECIPE)
+        clf = _classifier(
+            method, None, random_state=random_state, augment=augment, **_SCRATCH_RECIPE
+        )
         clf.fit(images[rows], cl.from_votes(data.counts[rows]))
         probs = clf.predict_credal(images[data.others]).probs.double()
         yield from scores_of(learner, probs, *data.answers)

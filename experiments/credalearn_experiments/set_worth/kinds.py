@@ -92,19 +92,19 @@ KINDS: dict[str, tuple[str, Labels]] = {
 }
 
 
-def kind_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+def kind_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
     """Every learner on one kind of labels, judged by all votes on calibration and test items.
 
     All their sets are calibrated alike, with the best scale: what is left is what a set adds.
     """
     name, make = KINDS[cell]
-    data = CROWD_SETS[name](folders, seed)
+    data = CROWD_SETS[name](folders, random_state)
     (X, new), sets, credal = data.inputs, guaranteed_sets(data, data.judged), make(data, folders)
     top = truth_of(credal, None, np.arange(credal.num_classes))
     labels = {"sets": credal, "centers": cl.precise(credal.reference), "top": cl.precise(top)}
     boxes = {}
     for learner, (method, augment, own) in (PRECISE | CREDAL).items():
-        clf = cl.CredalClassifier(method, augment=augment, random_state=seed, device="cpu")
+        clf = cl.CredalClassifier(method, augment=augment, random_state=random_state, device="cpu")
         clf.fit(X, labels[own], groups=data.train_groups)
         boxes[learner] = clf.predict_credal(new, meaning="votes")
         probs, said = clf.predict_credal(new).probs.double(), boxes[learner].probs.double()

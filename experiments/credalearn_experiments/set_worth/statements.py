@@ -44,13 +44,15 @@ PAIRS = (
 )
 
 
-def network_statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+def network_statement_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
     """As :func:`statement_scores`, on what our own network says of the images."""
-    yield from statement_scores(cell, seed, folders, network_features("test_batch", folders))
+    yield from statement_scores(
+        cell, random_state, folders, network_features("test_batch", folders)
+    )
 
 
 def statement_scores(
-    cell: str, seed: int, folders: DataFolders, X: np.ndarray | None = None
+    cell: str, random_state: int, folders: DataFolders, X: np.ndarray | None = None
 ) -> Iterator[Score]:
     """Every label and method on one draw of images and people, by default on public features."""
     num_people, num_images = CELLS[cell]
@@ -59,7 +61,7 @@ def statement_scores(
     stated = read_cifar10s("human_soft_labels_data", folders)
     authors = read_cifar10s("cifar10s_t2clamp_redist10", folders)
     names, images = list(stated), np.array([int(name) for name in stated])
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(random_state)
     chosen = random.permutation(len(images))[:num_images]
     who = [random.permutation(len(stated[names[place]]))[:num_people] for place in chosen]
     drawn = [(names[place], rows) for place, rows in zip(chosen, who, strict=True)]
@@ -74,15 +76,15 @@ def statement_scores(
     votes = torch.from_numpy(judged[test] / judged[test].sum(1, keepdims=True))
     right = torch.from_numpy(judged[test].argmax(1))
     train, new = X[images[chosen]], torch.from_numpy(X[test])
-    heads = {name: _heads(train, sets, new, seed) for name, sets in labels.items()}
+    heads = {name: _heads(train, sets, new, random_state) for name, sets in labels.items()}
     for learner, (name, own) in STATED.items():
         probs = heads[name][:, own].mean(1)
         yield from scores_of(learner, probs, right, votes)
 
 
-def _heads(train: np.ndarray, labels: cl.CredalSet, new: Tensor, seed: int) -> Tensor:
+def _heads(train: np.ndarray, labels: cl.CredalSet, new: Tensor, random_state: int) -> Tensor:
     """Probabilities (N, 3, K) of a pessimist, an optimist and a center with a selected penalty."""
-    items, path = selected_path(train, labels, None, seed)
+    items, path = selected_path(train, labels, None, random_state)
     problem, soft = items.problem(items.inputs), items.labels.reference
     center = problem.fit(lambda _: soft, path.penalty, path.centers[0])
     network = problem.network(problem.fit_credal(items.labels, path.penalty, center))

@@ -39,21 +39,23 @@ def guaranteed_sets(data: CrowdSet, votes: np.ndarray) -> GuaranteedSets:
     return GuaranteedSets.split(observed, np.arange(len(observed)), len(data.split[1]))
 
 
-def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+def width_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
     """Every contender on one split."""
     name, kind = WIDTH_CELLS[cell]
-    data = (CROWD_SETS | {"CIFAR-10N": cifar10n})[name](folders, seed)
+    data = (CROWD_SETS | {"CIFAR-10N": cifar10n})[name](folders, random_state)
     (X, new), labels, groups = data.inputs, data.labels, data.train_groups
     sets = guaranteed_sets(data, data.counts)
 
     def fit(method: str, backbone: str = "linear" if kind == "linear" else "mlp") -> Any:
-        clf = cl.CredalClassifier(method, backbone=backbone, random_state=seed, device="cpu")
+        clf = cl.CredalClassifier(
+            method, backbone=backbone, random_state=random_state, device="cpu"
+        )
         return clf.fit(X, labels, groups=groups).predict_credal(new, meaning="votes")
 
     bounds = fit("credal-bounds")
     found = {BOUNDS: bounds, CENTER: sets.spread(bounds.probs), DISTILLED: fit("pocc-distilled")}
     if kind == "linear":
-        hull = _fold_hull(data, seed)
+        hull = _fold_hull(data, random_state)
         found[DEFAULT] = fit("auto", "auto")
     else:
         found[SOFTMAX] = sets.spread(fit("softmax").probs)
@@ -62,10 +64,10 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     yield from sets.scores(found, scaled=[DEFAULT])
 
 
-def _fold_hull(data: CrowdSet, seed: int) -> cl.CredalPredictions:
+def _fold_hull(data: CrowdSet, random_state: int) -> cl.CredalPredictions:
     """The hull of the linear models of the folds, which teach the learned bounds."""
     X, new = data.inputs
-    _, path = selected_path(X, data.labels, data.train_groups, seed)
+    _, path = selected_path(X, data.labels, data.train_groups, random_state)
     softmax = cl.methods.METHODS["softmax"]
     given = torch.from_numpy(new).float() if isinstance(new, np.ndarray) else new
     points = [
@@ -76,13 +78,13 @@ def _fold_hull(data: CrowdSet, seed: int) -> cl.CredalPredictions:
 
 
 def selected_path(
-    X: Any, labels: cl.CredalSet, groups: np.ndarray | None, seed: int
+    X: Any, labels: cl.CredalSet, groups: np.ndarray | None, random_state: int
 ) -> tuple[Items, LinearPath]:
     """The items, and linear models of their folds with a selected penalty."""
     sets = labels.to(dtype=torch.float64)
     inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
     items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
-    folds = make_folds(items.truth, groups, random_state=seed)
+    folds = make_folds(items.truth, groups, random_state=random_state)
     return items, linear_path(items, folds, sets.reference, lambda *_: None)
 
 
@@ -99,12 +101,14 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def few_votes_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+def few_votes_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
     """Every shape of set on one split of CIFAR-10H; the balls are conformal credal sets."""
     number, target = CALIBRATIONS[cell]
-    data = CROWD_SETS["CIFAR-10H, 3 votes"](folders, seed + 100)  # 1 to 3: to write the estimate
+    data = CROWD_SETS["CIFAR-10H, 3 votes"](
+        folders, random_state + 100
+    )  # 1 to 3: to write the estimate
     X, new = data.inputs
-    clf = cl.CredalClassifier(random_state=seed, device="cpu")
+    clf = cl.CredalClassifier(random_state=random_state, device="cpu")
     boxes = clf.fit(X, data.labels).predict_credal(new, meaning="votes")
     points = cl.CredalPredictions.from_vertices(boxes.probs[:, None])
     three, everyone = (torch.from_numpy(each[data.others]) for each in (data.counts, data.judged))
@@ -112,7 +116,9 @@ def few_votes_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Sco
     observed = (everyone if number is None else three)[:count]
     for shape, options in SHAPES.items():
         sets = boxes if shape.startswith("box") else points
-        inflation = sets[:count].inflation(observed, target=target, random_state=seed, **options)
+        inflation = sets[:count].inflation(
+            observed, target=target, random_state=random_state, **options
+        )
         wide = sets[count:].conformalize(inflation)
         covered = sets[count:].covers((everyone - three)[count:], inflation).double().mean()
         yield shape, "width", float((wide.upper - wide.lower).mean())
