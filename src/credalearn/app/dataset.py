@@ -64,11 +64,7 @@ class DatasetOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
-        object.__setattr__(self, "text", text)
-        several = isinstance(self.features, tuple | list)
-        object.__setattr__(self, "features", tuple(self.features) if several else (self.features,))
-        if bool(self.features) + (self.images is not None) + bool(text) > 1:
+        if bool(self.features) + (self.images is not None) + bool(self.text) > 1:
             raise CredalError("Pass only one of --text, --features and --images.")
         if not self.features and self.drop:
             raise CredalError(f"drop must be left out without features; got {listed(self.drop)}.")

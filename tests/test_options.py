@@ -1,0 +1,82 @@
+"""Options of every verb: each value has the type of its field, or nothing is done."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+import credalearn as cl
+from credalearn._options import check_options, option
+from team_files import make_team, snapshot, team_data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One option of each type."""
+
+    overwrite: bool = option(False, "")
+    name: str = option("a", "")
+    item: str | None = option(None, "")
+    weights: Path | None = option(None, "")
+    drop: tuple[str, ...] = option((), "")
+    classes: tuple[str, ...] | None = option(None, "")
+    features: tuple[Path, ...] | Any = option((), "")
+    table: Path | Any | None = option(None, "")
+    mode: Literal["one", "two"] | None = option(None, "")
+    epochs: int = option(1, "", least=1)
+    rate: float | None = option(None, "", above=0)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("overwrite", "no", "must be True or False; got 'no'"),
+        ("overwrite", 1, "must be True or False; got 1"),
+        ("overwrite", None, "must be True or False; got None"),
+        ("name", None, "must be text; got None"),
+        ("item", 3, "must be text; got 3"),
+        ("item", ["a"], r"must be text; got \['a'\]"),
+        ("weights", 3, "must be a path; got 3"),
+        ("drop", None, "must be text, or a list of texts; got None"),
+        ("drop", ("a", 3), r"must be text, or a list of texts; got \('a', 3\)"),
+        ("classes", 3, "must be text, or a list of texts; got 3"),
+        ("mode", "three", "must be one of 'one', 'two'; got 'three'"),
+        ("epochs", True, "must be a whole number of 1 or more; got True"),
+        ("epochs", "3", "must be a whole number of 1 or more; got '3'"),
+        ("rate", 0, "must be above 0; got 0"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(name: str, value: Any, message: str) -> None:
+    with pytest.raises(cl.CredalError, match=rf"^{name} {message}"):
+        Options(**{name: value})
+
+
+def test_texts_become_paths_and_tuples() -> None:
+    table: Any = object()
+    given: dict[str, Any] = {"weights": "w.pt", "drop": "a", "classes": ["x", "y"]}
+    found = Options(**given, features="f.csv", table=table)
+    assert (found.weights, found.drop, found.classes) == (Path("w.pt"), ("a",), ("x", "y"))
+    assert (found.features, found.table, found.item) == (("f.csv",), table, None)
+    assert Options(features=[table, "f.csv"]).features == (table, "f.csv")
+    assert Options(features=None).features == ()
+
+
+def test_a_wrong_value_never_replaces_a_run(tmp_path: Path) -> None:
+    team = make_team(tmp_path)
+    data = team_data(team)
+    run = cl.Run.train(data, team.run)
+    run.certify(max_error=0.9)
+    before = snapshot(team.run)
+    with pytest.raises(cl.CredalError, match=r"^overwrite must be True or False; got 'no'\.$"):
+        cl.Run.train(data, team.run, overwrite="no")
+    with pytest.raises(cl.CredalError, match=r"^missing\.pt is not a regular file"):
+        cl.Run.train(data, team.run, overwrite=True, method="pocc", weights="missing.pt")
+    with pytest.raises(cl.CredalError, match=r"^called must look like"):
+        run.certify(called="cat")
+    with pytest.raises(cl.CredalError, match=r"^item must be text; got 3"):
+        cl.read_annotations(team.votes, item=3)
+    assert snapshot(team.run) == before
