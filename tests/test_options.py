@@ -1,13 +1,17 @@
 """Options of every verb: each value has the type of its field, or nothing is done."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
+import polars as pl
 import pytest
 
 import credalearn as cl
 from credalearn._options import check_options, option
+from small_run import make_run
 from team_files import make_team, snapshot, team_data
 
 
@@ -80,3 +84,31 @@ def test_a_wrong_value_never_replaces_a_run(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"^item must be text; got 3"):
         cl.read_annotations(team.votes, item=3)
     assert snapshot(team.run) == before
+
+
+def test_an_unknown_keyword_names_the_verb_and_the_nearest_option(tmp_path: Path) -> None:
+    run, table = make_run(tmp_path / "run"), pl.DataFrame({"item": ["a", "b"], "label": ["b", "c"]})
+    data: Any = None
+    for call, message in (
+        (lambda: cl.read_annotations(table, items="a"), "read_annotations has no option items"),
+        (lambda: cl.Dataset(cl.read_annotations(table), feature=table), "Dataset has no option f"),
+        (lambda: run.train(data, "r", epoch=3), "Run.train has no option epoch. To fix: write ep"),
+        (lambda: run.predict(table, treshold=1), "run.predict has no option treshold. To fix: wr"),
+        (lambda: run.export(x=1), "run.export has no option x. To fix: take one of onnx."),
+    ):
+        with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+            call()
+
+
+def test_train_takes_a_dataset(tmp_path: Path) -> None:
+    with pytest.raises(
+        cl.CredalError, match=r"^data must be a credalearn.Dataset; got str. To fix"
+    ):
+        cl.Run.train("votes.csv", tmp_path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_tables_of_both_kinds_are_options(tmp_path: Path, kind: Any) -> None:
+    run, table = make_run(tmp_path / "run"), kind({"item": ["a", "b"], "site": ["x", "y"]})
+    with pytest.raises(cl.CredalError, match=r"^table must come with a coverage"):
+        run.certify(max_error=0.3, table=table)

@@ -4,10 +4,12 @@ from dataclasses import MISSING, field, fields
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from credalearn._checks import check_choice, check_number
+from credalearn._checks import check_choice, check_number, nearest
 from credalearn.errors import CredalError
+
+T = TypeVar("T")
 
 _LIMITS = ("least", "most", "above", "below")
 _PLAIN: dict[Any, tuple[Any, str]] = {  # what is accepted, in types and in words
@@ -73,6 +75,17 @@ def check_options(options: Any) -> None:
             if not isinstance(value, accepted):
                 raise CredalError(f"{name} must be {rule}; got {value!r}.")
             object.__setattr__(options, name, kind(value))
+
+
+def options_of(verb: str, kind: type[T], given: dict[str, Any]) -> T:
+    """The keywords that ``verb`` was called with, as its options; an unknown one is a TypeError."""
+    known = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            near = nearest(name, known)
+            fix = f"take one of {', '.join(known)}" if near is None else f"write {near}"
+            raise TypeError(f"{verb} has no option {name}. To fix: {fix}.")
+    return kind(**given)
 
 
 def keywords(options: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
-from credalearn._options import check_options, option
+from credalearn._options import check_options, option, options_of
 from credalearn.app._join import TEXT, Gold, gold_column, join_images, join_table
 from credalearn.app._split import SPLITS, assign
 from credalearn.app.annotations.agreement import majority
@@ -140,7 +140,7 @@ class Dataset:
     place: Callable[[int], str]
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
-        chosen = DatasetOptions(**options)
+        chosen = options_of("Dataset", DatasetOptions, options)
         for given in (annotations, chosen.validation or annotations, chosen.test or annotations):
             if not isinstance(given, Annotations):
                 raise CredalError(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import polars as pl
 
 from credalearn._files import whole_file, writing
+from credalearn._options import options_of
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import (
     MADE_FROM,
@@ -110,7 +111,7 @@ class Run:
         """Train on a dataset and write the run to ``folder``; called again, it resumes."""
         from credalearn.app.steps.train import TrainOptions, train
 
-        return train(data, folder, TrainOptions(**options))
+        return train(data, folder, options_of("Run.train", TrainOptions, options))
 
     @classmethod
     def from_predictions(cls, probs: Any, votes: Any, folder: str | Path, **options: Any) -> "Run":
@@ -126,7 +127,9 @@ class Run:
         """
         from credalearn.app.steps.import_predictions import ImportOptions, import_predictions
 
-        return import_predictions(probs, votes, folder, ImportOptions(**options))
+        return import_predictions(
+            probs, votes, folder, options_of("Run.from_predictions", ImportOptions, options)
+        )
 
     def predictor(self) -> "Predictor":
         """What predicts items: the model, or for an imported run their given probabilities."""
@@ -164,7 +167,7 @@ class Run:
 
         # Read again: a failed request, and one through another record, counts as well.
         check_there(self.path, self.stamp)
-        found = certify(Run.load(self.path), CertifyOptions(**options))
+        found = certify(Run.load(self.path), options_of("run.certify", CertifyOptions, options))
         # The record follows what it wrote itself, so that run.predict() can be called next.
         object.__setattr__(self, "guarantee", found.run.guarantee)
         object.__setattr__(self, "sets", found.run.sets)
@@ -182,13 +185,13 @@ class Run:
         """
         from credalearn.app.steps.predict import PredictOptions, predict
 
-        return predict(self, data, output, PredictOptions(**options))
+        return predict(self, data, output, options_of("run.predict", PredictOptions, options))
 
     def defer(self, data: Any, output: str | Path, **options: Any) -> "Deferred":
         """Write the deferred items, least certain first, as Label Studio tasks or CSV."""
         from credalearn.app.steps.defer import DeferOptions, defer
 
-        return defer(self, data, output, DeferOptions(**options))
+        return defer(self, data, output, options_of("run.defer", DeferOptions, options))
 
     def recalibrate(self, votes: Any, folder: str | Path, **options: Any) -> "Recalibration":
         """Check the model on newly annotated items, and calibrate it on them in a new run.
@@ -197,19 +200,21 @@ class Run:
         """
         from credalearn.app.steps.recalibrate import RecalibrateOptions, recalibrate
 
-        return recalibrate(self, votes, folder, RecalibrateOptions(**options))
+        return recalibrate(
+            self, votes, folder, options_of("run.recalibrate", RecalibrateOptions, options)
+        )
 
     def report(self, *others: "Run", **options: Any) -> "ReportResult":
         """Write a one-page HTML report about the run, compared with others."""
         from credalearn.app.steps.report import ReportOptions, report
 
-        return report(self, ReportOptions(**options), others)
+        return report(self, options_of("run.report", ReportOptions, options), others)
 
     def export(self, **options: Any) -> "Exported":
         """Write the model as ONNX, with its model card."""
         from credalearn.app.steps.export import ExportOptions, export
 
-        return export(self, ExportOptions(**options))
+        return export(self, options_of("run.export", ExportOptions, options))
 
     def keeping(self, **values: Any) -> Self:
         """The run with a new guarantee, sets, requests or reason to be outdated, each in a file."""

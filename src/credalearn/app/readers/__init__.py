@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import shown
+from credalearn._options import options_of
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.readers import (
     argilla,
@@ -94,7 +95,7 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
         names = [str(number) for number in range(source.shape[1])]
         rows = pl.Series("item", range(len(source))).cast(pl.String)
         source = pl.from_numpy(source, schema=names).insert_column(0, rows)
-    return _read(source, ReaderOptions(**options))
+    return _read(source, options_of("read_annotations", ReaderOptions, options))
 
 
 def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Annotations:
