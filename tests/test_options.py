@@ -112,3 +112,18 @@ def test_tables_of_both_kinds_are_options(tmp_path: Path, kind: Any) -> None:
     run, table = make_run(tmp_path / "run"), kind({"item": ["a", "b"], "site": ["x", "y"]})
     with pytest.raises(cl.CredalError, match=r"^table must come with a coverage"):
         run.certify(max_error=0.3, table=table)
+    rows = [(f"x{n}", "ann", "cat" if n % 2 else "dog") for n in range(40)]
+    votes = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    votes[30:].write_csv(tmp_path / "test.csv")
+    features = kind({"item": [row[0] for row in rows], "size": range(40)})
+    first = cl.read_annotations(kind(votes[:20].to_dict(as_series=False)))
+    for test in (kind(votes[30:].to_dict(as_series=False)), str(tmp_path / "test.csv")):
+        official: dict[str, Any] = {"validation": cl.read_annotations(votes[20:30]), "test": test}
+        data = cl.Dataset(first, features=features, **official).split()
+        assert data.part is not None
+        assert data.part.tolist() == ["train"] * 20 + ["calibration"] * 10 + ["test"] * 10
+    unknown = kind({"item": ["x30"], "annotator": ["ann"], "label": ["eel"]})
+    with pytest.raises(cl.CredalError, match="row 1: 'eel' is none of"):
+        cl.Dataset(first, features=features, test=unknown)
+    with pytest.raises(cl.CredalError, match="'eel' is none of"):
+        cl.read_annotations(votes, merge=[unknown])

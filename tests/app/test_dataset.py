@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import credalearn as cl
+from credalearn.app.annotations.merge import merge
 from credalearn.app.dataset import Dataset
 from made_annotations import votes_of
 from present import present
@@ -122,7 +123,7 @@ def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> N
     group = random.integers(0, 12, size=40)
     label = random.choice(["cat", "dog"], size=40)
     rows = list(zip(items, ["ann"] * 40, label, strict=True))
-    votes = votes_of(rows[:30]).merge(votes_of([*rows[30:], ("x0", "bo", "cat")]))
+    votes = merge(votes_of(rows[:30]), votes_of([*rows[30:], ("x0", "bo", "cat")]))
     table = pl.DataFrame({"item": items, "size": range(40), "of": [f"g{each}" for each in group]})
     options: dict[str, Any] = {"group": "of"} if grouped else {"drop": ("of",)}
     data = Dataset(votes, features=table, random_state=random_state, **options)

@@ -22,6 +22,7 @@ from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features
+from credalearn.app.readers import read_later
 from credalearn.errors import CredalError
 
 
@@ -70,7 +71,8 @@ class DatasetOptions:
             raise CredalError(f"drop must be left out without features; got {listed(self.drop)}.")
         if self.features and self.table is not None:
             raise CredalError("table must be left out with features, which have their own columns.")
-        if self.split is not None and (self.validation, self.test) != (None, None):
+        official = [each for each in (self.validation, self.test) if each is not None]
+        if self.split is not None and official:
             raise CredalError("Pass either --split, or --validation and --test.")
 
     @property
@@ -84,10 +86,11 @@ class DatasetOptions:
 class Dataset:
     """Annotated items with their inputs, in one order.
 
-    Items of later rounds (:meth:`Annotations.merge`) are trained on only: people choose them,
-    usually hard ones, and guarantees are about items as they come. Items with a gold label and
-    without annotation are never trained on: drawn splits put them into calibration and test, and
-    the other items into training, unless the former are few and the latter have gold labels too.
+    Items of later rounds (``merge`` of ``read_annotations``) are trained on only: people choose
+    them, usually hard ones, and guarantees are about items as they come. Items with a gold label
+    and without annotation are never trained on: drawn splits put them into calibration and test,
+    and the other items into training, unless the former are few and the latter have gold labels
+    too.
 
     Args:
         annotations: What people said about the items.
@@ -141,15 +144,19 @@ class Dataset:
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
         chosen = options_of("Dataset", DatasetOptions, options)
-        for given in (annotations, chosen.validation or annotations, chosen.test or annotations):
-            if not isinstance(given, Annotations):
-                raise CredalError(
-                    f"annotations must be Annotations; got {type(given).__name__}. To fix: pass "
-                    "what credalearn.read_annotations returns."
-                )
-        if (chosen.validation, chosen.test) != (None, None):
-            splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
-            annotations = join_splits(annotations, **splits)
+        if not isinstance(annotations, Annotations):
+            raise CredalError(
+                f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
+                "what credalearn.read_annotations returns."
+            )
+        splits = {"calibration": chosen.validation, "test": chosen.test}
+        official = {
+            name: each if isinstance(each, Annotations) else read_later(each, annotations)
+            for name, each in splits.items()
+            if each is not None
+        }
+        if official:
+            annotations = join_splits(annotations, **official)
         join = join_table if chosen.images is None else join_images
         found, gold = join(annotations, chosen)
         if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:

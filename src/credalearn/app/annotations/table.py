@@ -44,6 +44,7 @@ class Origin:
     # Of each file; the rows are ``item``, all different, and ``row``, where it is first.
     tables: tuple[tuple[Source, pl.DataFrame], ...] = field(default=(), repr=False)
     splits: Mapping[str, str] = field(default_factory=dict, repr=False)  # official ones, by item
+    reading: Any = field(default=None, repr=False)  # the options of the reader; None without one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,15 +137,6 @@ class Annotations:
         (top, second), (most, next_most) = (each.iter_columns() for each in (names, percents))
         columns = [top.to_list(), most.to_numpy(), second.to_list(), next_most.to_numpy()]
         return [*columns, impossible], table["place"].cast(pl.Int64).to_numpy()
-
-    def merge(self, *later: "Annotations", conflicts: Conflicts = "refuse") -> "Annotations":
-        """These annotations and those of later rounds; see ``annotations.merge.merge``."""
-        from credalearn.app.annotations.merge import merge
-
-        found = self
-        for each in later:
-            found = merge(found, each, conflicts=conflicts)
-        return found
 
     def to_polars(self) -> pl.DataFrame:
         """The table."""

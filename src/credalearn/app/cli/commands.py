@@ -56,7 +56,8 @@ def inspect(
     ] = None,
 ) -> Iterator[str | dict[str, Any]]:
     """Show what an export contains and where annotators disagree."""
-    from credalearn.app.readers import read_rounds
+    from credalearn._options import keywords
+    from credalearn.app.readers import read_annotations
     from credalearn.app.steps.inspect import consensus
     from credalearn.app.steps.inspect import inspect as inspect_annotations
 
@@ -64,7 +65,7 @@ def inspect(
         from credalearn.app.table_writer import check_output, write_frames
 
         check_output(output, data=export)
-    found = read_rounds(export, options)
+    found = read_annotations(export, **keywords(options))
     inspected = inspect_annotations(found)
     yield from inspected.lines()[: 1 if rules else None]
     facts = asdict(inspected)
@@ -96,18 +97,13 @@ def train(
     from credalearn._formats import listed, many
     from credalearn._options import keywords
     from credalearn.app.dataset import Dataset
-    from credalearn.app.readers import read_later, read_rounds
+    from credalearn.app.readers import read_annotations
     from credalearn.app.staging import CHECKPOINTS, check_place, sibling
     from credalearn.app.steps.train import train as train_run
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
-    votes = read_rounds(export, rounds)
-    official = {
-        name: read_later(path, votes, rounds)
-        for name in ("validation", "test")
-        if (path := getattr(inputs, name)) is not None
-    }
-    data = Dataset(votes, **keywords(inputs) | official)
+    votes = read_annotations(export, **keywords(rounds))
+    data = Dataset(votes, **keywords(inputs))
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
     if rounds.map:
