@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,9 @@ from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features
 from credalearn.app.readers import read_later
 from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.inspect import Inspection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +254,12 @@ class Dataset:
         vars(new).update(values)
         return new
 
-    def inspect(self) -> list[str]:
+    def inspect(self, **options: Any) -> "Inspection":
+        """What its annotations contain and where people disagree: :meth:`Annotations.inspect`."""
+        return self.annotations.inspect(**options)
+
+    @property
+    def lines(self) -> list[str]:
         """What the dataset contains, in lines for people."""
         inputs, sizes = self.inputs, Counter([] if self.part is None else self.part.tolist())
         what = "images"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
 from credalearn._formats import listed, percent, shown
+from credalearn._options import options_of
 from credalearn.app.facts import Kind
 from credalearn.app.sources import Source
 from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.inspect import Inspection
 
 Conflicts = Literal["refuse", "newest", "add"]
 
@@ -137,6 +141,15 @@ class Annotations:
         (top, second), (most, next_most) = (each.iter_columns() for each in (names, percents))
         columns = [top.to_list(), most.to_numpy(), second.to_list(), next_most.to_numpy()]
         return [*columns, impossible], table["place"].cast(pl.Int64).to_numpy()
+
+    def inspect(self, **options: Any) -> "Inspection":
+        """What they contain and where people disagree; ``output``: a table of consensus labels.
+
+        With ``rules=True``, label rules are compared on held-out votes; ``output`` has the result.
+        """
+        from credalearn.app.steps.inspect import InspectOptions, inspect
+
+        return inspect(self, options_of("inspect", InspectOptions, options))
 
     def to_polars(self) -> pl.DataFrame:
         """The table."""

@@ -46,44 +46,15 @@ def demo(
 
 def inspect(
     export: Export,
-    options: Annotated[Any, "readers.options.RoundOptions"],
-    rules: Annotated[
-        bool, typer.Option("--rules", help="Compare label rules on held-out votes.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Table of consensus labels, or of rules with --rules."),
-    ] = None,
-) -> Iterator[str | dict[str, Any]]:
+    reading: Annotated[Any, "readers.options.RoundOptions"],
+    options: Annotated[Any, "steps.inspect.InspectOptions"],
+) -> Output:
     """Show what an export contains and where annotators disagree."""
     from credalearn._options import keywords
     from credalearn.app.readers import read_annotations
-    from credalearn.app.steps.inspect import consensus
-    from credalearn.app.steps.inspect import inspect as inspect_annotations
 
-    if output is not None:  # before the work
-        from credalearn.app.table_writer import check_output, write_frames
-
-        check_output(output, data=export)
-    found = read_annotations(export, **keywords(options))
-    inspected = inspect_annotations(found)
-    yield from inspected.lines()[: 1 if rules else None]
-    facts = asdict(inspected)
-    yield {**facts.pop("facts"), **facts}
-    table = None
-    if rules:
-        from credalearn.app.steps.rules import compare_rules  # imports torch
-
-        compared = compare_rules(found)
-        yield from compared.lines()
-        table = compared.table()
-        yield {"rules": table.to_dicts()}
-    if output is not None:
-        table = consensus(found) if table is None else table
-        schema = {name: type(kind) for name, kind in table.schema.items()}
-        write_frames(output, iter([table]), schema)
-        yield f"Wrote {output}."
-        yield {"output": output}
+    found = read_annotations(export, **keywords(reading)).inspect(**keywords(options))
+    return [*found.lines, found.facts]
 
 
 def train(
@@ -115,7 +86,7 @@ def train(
 
         if conflicts := count_conflicts(data.annotations):
             yield f"Labels as stated; {conflicts}"
-    yield from data.inspect()
+    yield from data.lines
     try:
         run = train_run(data, output, replace(options, verbose=True))
     except KeyboardInterrupt:
@@ -124,7 +95,7 @@ def train(
         raise KeyboardInterrupt("nothing was written") from None
     facts = run.facts
     for why, count in facts.inputs.left_out.items():
-        if why not in data.inputs.left_out:  # which data.inspect() has named
+        if why not in data.inputs.left_out:  # which data.lines has named
             yield f"Left out: {many(count, 'item')} {why}"
     yield from _advice(run)
     yield from facts.comparison.lines if facts.comparison is not None else ()
