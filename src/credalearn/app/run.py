@@ -270,6 +270,12 @@ class Run:
             score=pl.col(_SCORE_COLUMNS[score or self.deferral_score]),
         )
 
+    def test_scores(self) -> dict[str, float]:
+        """On the test items, cross-entropy to the votes and micro-F1; empty without votes."""
+        from credalearn.app.steps.voted_items import soft_scores
+
+        return soft_scores(self)
+
     @property
     def deferral_score(self) -> "DeferralScore":
         """Score that items are deferred by: the guarantee's, or the better one out of fold."""

@@ -24,9 +24,6 @@ Votes = Annotated[
 RunFolder = Annotated[Path, typer.Argument(help="Folder of a run.")]
 Data = Annotated[Path, typer.Argument(help="Table or array of features, or a folder of images.")]
 NewRun = Annotated[Path, typer.Option("--output", "-o", help="Folder of the new run.")]
-# Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
-# votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
-_MUCH_OPEN = 0.6
 
 
 def demo(
@@ -97,47 +94,22 @@ def train(
     for why, count in facts.inputs.left_out.items():
         if why not in data.inputs.left_out:  # which data.lines has named
             yield f"Left out: {many(count, 'item')} {why}"
-    yield from _advice(run)
+    yield from facts.advice
     yield from facts.comparison.lines if facts.comparison is not None else ()
-    scores: dict[str, float] = {}
-    if inputs.test is not None:
-        from credalearn.app.steps.voted_items import soft_scores
+    scores = run.test_scores()
+    if inputs.test is not None and scores:
         from credalearn.guarantees.truths import TRUTHS
 
-        scores = soft_scores(run)
-        if scores:
-            yield (
-                f"{many(int(scores['items']), 'test item')}: cross-entropy "
-                f"{scores['cross_entropy']:.3f} to the votes; micro-F1 (accuracy) "
-                f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
-                f"{many(int(scores['judged_items']), 'item')}"
-            )
+        yield (
+            f"{many(int(scores['items']), 'test item')}: cross-entropy "
+            f"{scores['cross_entropy']:.3f} to the votes; micro-F1 (accuracy) "
+            f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
+            f"{many(int(scores['judged_items']), 'item')}"
+        )
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
-    yield {"run": output, **asdict(facts), "test_scores": scores}
-
-
-def _advice(run: "Run") -> Iterator[str]:
-    from credalearn._formats import many
-    from credalearn.methods import METHODS
-
-    facts = run.facts
-    yield from filter(None, [facts.leak_warning])
-    learns_sets = facts.options["method"] == "auto" or METHODS[facts.options["method"]].learns_sets
-    if facts.label_diameter > _MUCH_OPEN and learns_sets:
-        fix = "collect more votes per item"
-        if facts.annotations.kind == "bounds" or facts.annotations.stated:
-            fix = "state larger bounds"
-        elif facts.options["labels"] != "relax-ties":
-            fix = f"pass --labels relax-ties, or {fix}"
-        size = f"mean diameter {facts.label_diameter:.2f} of 1"
-        yield f"The labels are wide ({size}), so there is little to learn. To fix: {fix}."
-    if facts.later_items:
-        yield (
-            f"For training only: {many(facts.later_items, 'item')} of later rounds. People chose "
-            "what is in them, and a guarantee is about items as they come."
-        )
+    yield {"run": output, **asdict(facts), "advice": facts.advice, "test_scores": scores}
 
 
 def import_(
