@@ -4,7 +4,6 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features
 from credalearn.app.readers import read_later
+from credalearn.app.sources import to_pandas
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class Dataset:
 
     def to_pandas(self) -> Any:
         """The same as a pandas table."""
-        return import_module("pandas").DataFrame(self.to_polars().to_dict(as_series=False))
+        return to_pandas(self.to_polars())
 
     def table(self) -> pl.DataFrame:
         """The table of items that a run keeps: all but the inputs, and the start of texts."""

@@ -53,9 +53,9 @@ _SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out ret
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Run:
-    """A finished run, as :meth:`load` reads it. Files that change later do not change it.
+    """A finished run, as :meth:`load` reads it. Of its verbs, only :meth:`certify` changes it.
 
     The keywords of a verb are the options of the command of the same name: those of
     ``run.defer`` are the fields of ``DeferOptions``, as ``credalearn defer --help`` lists them.
@@ -168,10 +168,9 @@ class Run:
         # Read again: a failed request, and one through another record, counts as well.
         check_there(self.path, self.stamp)
         found = certify(Run.load(self.path), options_of("run.certify", CertifyOptions, options))
-        # The record follows what it wrote itself, so that run.predict() can be called next.
-        object.__setattr__(self, "guarantee", found.run.guarantee)
-        object.__setattr__(self, "sets", found.run.sets)
-        object.__setattr__(self, "requests", found.run.requests)
+        # What it wrote itself, so that run.predict() can be called next.
+        self.guarantee, self.sets = found.run.guarantee, found.run.sets
+        self.requests = found.run.requests
         return found
 
     def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 from credalearn._formats import listed, percent, shown
 from credalearn._options import options_of
 from credalearn.app.facts import Kind
-from credalearn.app.sources import Source
+from credalearn.app.sources import Source, to_pandas
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ class Annotations:
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame."""
-        return import_module("pandas").DataFrame(self.table.to_dict(as_series=False))
+        return to_pandas(self.table)
 
     def _code(self, column: str, names: tuple[str, ...]) -> NDArray[np.int64]:
         if len(set(names)) < len(names):
