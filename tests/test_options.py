@@ -93,7 +93,7 @@ def test_an_unknown_keyword_names_the_verb_and_the_nearest_option(tmp_path: Path
         (lambda: cl.read_annotations(table, items="a"), "read_annotations has no option items"),
         (lambda: cl.Dataset(cl.read_annotations(table), feature=table), "Dataset has no option f"),
         (lambda: run.train(data, "r", epoch=3), "Run.train has no option epoch. To fix: write ep"),
-        (lambda: run.predict(table, treshold=1), "run.predict has no option treshold. To fix: wr"),
+        (lambda: run.predict(table, limits=1), "run.predict has no option limits. To fix: take"),
         (lambda: run.export(x=1), "run.export has no option x. To fix: take one of onnx."),
     ):
         with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
