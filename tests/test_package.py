@@ -40,7 +40,7 @@ LAYERS = [
     "app",
 ]
 APP_LAYERS = [
-    *["_escape", "nodules", "facts", "column_names"],
+    *["nodules", "facts", "column_names"],
     *["_array_file", "_csv_file", "_json_file", "sources"],
     *["annotations", "readers", "labels", "features", "texts", "images", "_join", "_split"],
     *["encoders", "dataset"],
@@ -216,4 +216,4 @@ def test_sizes_do_not_grow() -> None:
     assert lines(LIBRARY) - lines(APP) <= 10_780
     assert lines(APP) <= 10_740
     assert lines(EXPERIMENTS) <= 6_190
-    assert lines(ROOT / "tests") <= 21_700
+    assert lines(ROOT / "tests") <= 21_800

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalearn import CredalError
-from credalearn.app._escape import escape_csv
+from credalearn.app._csv_file import escape_csv
 from credalearn.app.table_writer import TABLES, Schema, check_output, without_formulas, write_frames
 
 SCHEMA: Schema = {"item": pl.String, "score": pl.Float64}

@@ -26,6 +26,7 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet runs
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -232,6 +233,14 @@ def quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
     doubled[1:] = opening[1:] == closing[:-1] + 1
     opens &= (before != ord('"')) | doubled | (opening == 0)
     return bool(opens.all() and closes.all())
+
+
+def escape_csv(text: str) -> str:
+    """Text that no spreadsheet runs as a formula; quotes and commas are left to ``csv.writer``."""
+    with suppress(ValueError):
+        float(text)
+        return text
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def _find_delimiter(text: str) -> str:

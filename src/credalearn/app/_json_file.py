@@ -31,12 +31,9 @@ def text_of(value: Any) -> str | None:
 def json_records(path: Path, text: str) -> tuple[str, list[Record]]:
     """The objects of a list, of an object of objects, or of JSON Lines."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    found: list[Record] = []
     if len(lines) > 1 and lines[0][1].lstrip().startswith("{") and _is_json(lines[0][1]):
-        for number, line in lines:
-            value = _decoded(path, line, number)
-            found.append(_record(path, f"line {number}", None, value))
-        return "JSON Lines", found
+        values = ((f"line {number}", _decoded(path, line, number)) for number, line in lines)
+        return "JSON Lines", [_record(path, place, None, value) for place, value in values]
     value = _decoded(path, text, 1)
     if isinstance(value, list):
         return "JSON", [_record(path, f"record {i}", None, each) for i, each in enumerate(value, 1)]

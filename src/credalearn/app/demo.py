@@ -20,14 +20,12 @@ def run_demo(output: Path) -> Iterator[str]:
     check_file(votes, (".csv",), other="choose another folder with --output")
     yield _write_tables(votes, features)
 
-    yield ""
-    yield f"$ credalearn inspect {votes} --format counts"
+    yield from ("", f"$ credalearn inspect {votes} --format counts")
     annotations = read_annotations(votes, format="counts")
     yield from annotations.inspect().lines
 
     given = f"--format counts --features {features} --group patient"
-    yield ""
-    yield f"$ credalearn train {votes} {given} -o {run}"
+    yield from ("", f"$ credalearn train {votes} {given} -o {run}")
     data = Dataset(annotations, features=features, group="patient")
     yield from data.lines
     trained = Run.train(data, run, overwrite=True)
@@ -36,17 +34,14 @@ def run_demo(output: Path) -> Iterator[str]:
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
     yield f"Wrote {run}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
 
-    yield ""
-    yield f"$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90"
+    yield from ("", f"$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90")
     yield from trained.certify(max_error=0.20, set_coverage=0.90).lines
 
     decisions = output / "decisions.csv"
-    yield ""
-    yield f"$ credalearn predict {run} {features} -o {decisions}"
+    yield from ("", f"$ credalearn predict {run} {features} -o {decisions}")
     yield from trained.predict(features, decisions).lines
 
-    yield ""
-    yield f"$ credalearn report {run} --title '{_TITLE}'"
+    yield from ("", f"$ credalearn report {run} --title '{_TITLE}'")
     yield from trained.report(title=_TITLE).lines
 
 

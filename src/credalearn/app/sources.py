@@ -30,11 +30,7 @@ _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic i
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Source:
-    """A table, records or an array, from a file that is opened once or from memory.
-
-    Records and arrays can be read as a table, too: the fields that are neither lists nor objects;
-    the arrays of one dimension, then ``f0``, ``f1``, ….
-    """
+    """A table, or records or an array read as one, from a file that is opened once or memory."""
 
     path: Path  # for a table in memory, what messages call it
     kind: Literal["table", "records", "array"]
@@ -177,14 +173,9 @@ def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | N
         words, records = json_records(path, text)
         return _of_records(path, f"{words}, {found[1]}", records)
     table = CsvFile(path, file, start, found, delimiter)
-    return Source(
-        path,
-        "table",
-        table.words,
-        tuple(name for name in table.columns if not _INDEX.fullmatch(name)),
-        lambda row: f"line {table.line_of(row)}",
-        _blocks=table.blocks,
-    )
+    columns = tuple(name for name in table.columns if not _INDEX.fullmatch(name))
+    place = lambda row: f"line {table.line_of(row)}"  # noqa: E731
+    return Source(path, "table", table.words, columns, place, table.blocks)
 
 
 def _parquet(path: Path, file: BinaryIO) -> Source:
@@ -201,16 +192,11 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
         return _of_records(path, "Parquet", records)
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        step, start = max(1, _NUMBERS // max(1, len(columns))), 0
-        while True:
-            block = table.select(columns).slice(start, step).collect()
-            if not len(block):
-                return
-            yield block
-            start += len(block)
+        for part in _parts(rows, len(columns)):
+            yield table.select(columns).slice(part.start, part.stop - part.start).collect()
 
     columns = tuple(name for name in schema.names() if not _INDEX.fullmatch(name))
-    return Source(path, "table", "Parquet", columns, _row, _blocks=blocks)
+    return Source(path, "table", "Parquet", columns, _row, blocks)
 
 
 def _from_frame(data: Any) -> Source:
@@ -230,14 +216,8 @@ def _from_frame(data: Any) -> Source:
     if any(kind.is_nested() for kind in table.schema.dtypes()):
         rows = [Record(f"row {i}", None, row) for i, row in enumerate(table.to_dicts(), 1)]
         return _of_records(path, "table in memory", rows)
-    return Source(
-        path,
-        "table",
-        "table in memory",
-        tuple(table.columns),
-        _row,
-        _blocks=lambda columns: iter([] if table.is_empty() else [table.select(columns)]),
-    )
+    blocks = lambda columns: iter([] if table.is_empty() else [table.select(columns)])  # noqa: E731
+    return Source(path, "table", "table in memory", tuple(table.columns), _row, blocks)
 
 
 def _series(column: Any) -> pl.Series:
@@ -249,7 +229,7 @@ def _series(column: Any) -> pl.Series:
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
-    """The one array (items, features), with the others as columns."""
+    """The one array (items, features) as columns ``f0``, ``f1``, …, after the others."""
     held = ", ".join(f"{name or 'one'} of shape {each.shape}" for name, each in arrays.items())
     matrices = [each for each in arrays.values() if each.ndim == 2]
     if len(matrices) != 1 or matrices[0].dtype.kind not in "biuf":
@@ -274,9 +254,7 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
     features = [f"f{number}" for number in range(matrix.shape[1])]
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        step = max(1, _NUMBERS // max(1, matrix.shape[1]))
-        for start in range(0, len(matrix), step):
-            part = slice(start, start + step)
+        for part in _parts(*matrix.shape):
             some = pl.from_numpy(matrix[part].astype(np.float64), schema=features)
             some = some.with_columns(each[part].alias(name) for name, each in others.items())
             yield some.select(columns)
@@ -294,10 +272,8 @@ def _of_records(path: Path, words: str, records: Sequence[Record]) -> Source:
     names = tuple(dict.fromkeys(name for each in flat for name in each if name))
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        step = max(1, _NUMBERS // max(1, len(columns)))
-        for start in range(0, len(flat), step):
-            part = flat[start : start + step]
-            values = {name: [text_of(each.get(name)) for each in part] for name in columns}
+        for part in _parts(len(flat), len(columns)):
+            values = {name: [text_of(each.get(name)) for each in flat[part]] for name in columns}
             yield pl.DataFrame(values, schema=dict.fromkeys(columns, pl.String))
 
     place = lambda row: records[row].place  # noqa: E731
@@ -315,6 +291,12 @@ def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             )
         elif not isinstance(held, list):
             yield name, held
+
+
+def _parts(rows: int, width: int) -> Iterator[slice]:
+    """So many rows in parts of at most 8 MB."""
+    step = max(1, _NUMBERS // max(1, width))
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def _row(row: int) -> str:

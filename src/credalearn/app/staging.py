@@ -33,9 +33,7 @@ OWN = {
 def check_place(output: Path, *, overwrite: bool = False) -> None:
     """Refuse a place where no run can be, before anything is read."""
     if output.exists() and not output.is_dir():
-        raise CredalError(
-            f"{output} is a file, not a folder. To fix: choose another folder with --output."
-        )
+        raise CredalError(f"{output} is a file, not a folder. To fix: {_OTHER}.")
     if output.is_dir():
         content = sorted(path.name for path in output.iterdir() if path.name != LOCK)
         if content and not OWN & set(content):

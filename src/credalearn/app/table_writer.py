@@ -1,6 +1,6 @@
 """Tables written a frame at a time, whole or not at all, and never over an input."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,15 +8,14 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from credalearn._files import check_file, whole_file
-from credalearn.app._escape import escape_csv
+from credalearn.app._csv_file import FORMULA_STARTS, escape_csv
 from credalearn.app.run import Run
 from credalearn.app.staging import MODEL, OWN
 from credalearn.errors import CredalError
 
-Schema = dict[str, type[pl.DataType]]
+Schema = Mapping[str, type[pl.DataType] | pl.DataType]
 _Frames = Iterator[pl.DataFrame]
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # suffixes
-_FORMULA = r"^[=+\-@\t\r]"  # where escape_csv may have to act
 _ROWS_PER_GROUP = 1 << 15
 _OWN = OWN - {"report.html", "MODEL_CARD.md"} | {
     f"{MODEL}/config.json",
@@ -63,7 +62,7 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
         if kind != pl.String:
             continue
         column = frame[name]
-        suspects = column.str.contains(_FORMULA).fill_null(False).arg_true()
+        suspects = column.str.head(1).is_in(FORMULA_STARTS).fill_null(False).arg_true()
         if len(suspects):
             safe = pl.Series([escape_csv(text) for text in column.gather(suspects)])
             frame = frame.with_columns(column.scatter(suspects, safe))

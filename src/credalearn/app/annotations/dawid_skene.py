@@ -26,11 +26,8 @@ def dawid_skene(
 ) -> NDArray[np.float64]:
     r"""Probability that each class is an item's true one, from who voted for what, (N, K).
 
-    Every annotator w has a matrix :math:`\pi^w_{jk} = P(\text{says } k \mid \text{true } j)`, and
-    the classes have shares :math:`\rho`, found with the posteriors
-    :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization (Dawid and
-    Skene, 1979). ``among`` says whose items' votes may be used, bool (N,). An item without votes
-    has the shares ρ.
+    Posteriors :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization
+    (Dawid and Skene, 1979), from the votes about the items ``among``, bool (N,); without votes ρ.
     """
     path = annotations.source.path
     fix = "leave --skill out, so that all votes count equally"
@@ -50,11 +47,10 @@ def dawid_skene(
     if nameless.any():
         row = int(nameless.argmax())
         raise CredalError(
-            f"the skill of an unnamed annotator cannot be known; the "
-            f"annotator is missing in {nameless.sum():,} of {many(int(sure.sum()), 'vote')} of "
-            f"{path}, the first about item "
-            f"{shown(annotations.table['item'][row])}. To fix: name the column of the annotators "
-            f"with --annotator, or {fix}."
+            "the skill of an unnamed annotator cannot be known; the annotator is missing in "
+            f"{nameless.sum():,} of {many(int(sure.sum()), 'vote')} of {path}, the first about "
+            f"item {shown(annotations.table['item'][row])}. To fix: name the column of the "
+            f"annotators with --annotator, or {fix}."
         )
     item, who, label = item[sure], who[sure], label[sure]
     if among is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from credalearn._formats import many, shown
-from credalearn.app._escape import escape_csv
+from credalearn.app._csv_file import escape_csv
 from credalearn.app.annotations.table import Annotations, Conflicts, Origin
 from credalearn.errors import CredalError
 

@@ -190,11 +190,8 @@ class Annotations:
             rule = "between 0 and 1" if shares else rule
             value = values[row, column]
             rule = f"at most {most:g}" if value > most and not shares else rule
-            fix = (
-                f"write {percent(value / 100)} as {value / 100:g}"
-                if 1 < value <= 100
-                else "correct it"
-            )
+            share = f"write {percent(value / 100)} as {value / 100:g}"
+            fix = share if 1 < value <= 100 else "correct it"
             raise CredalError(
                 f"{self.source.path}, item {shown(self.table['item'][row])}: {columns[column]!r} "
                 f"must be {rule}; got {value:g}. To fix: {fix}."

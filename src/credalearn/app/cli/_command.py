@@ -53,10 +53,11 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
         facts: dict[str, Any] = {}
         with one_line_when_stopped(), _naming_options(stated):
             for name, kind in given_options.items():
-                options = {each.name: each.default for each in fields(kind) if each.name in chosen}
-                said = {key: chosen[key] for key in options if chosen[key] not in (None, [])}
-                options |= {key: tuple(x) if isinstance(x, list) else x for key, x in said.items()}
-                given[name] = kind(**options)
+                asked = {each.name: chosen.get(each.name) for each in fields(kind)}
+                said = {key: each for key, each in asked.items() if each not in (None, [])}
+                given[name] = kind(
+                    **{k: tuple(x) if type(x) is list else x for k, x in said.items()}
+                )
             for part in function(**given) or ():
                 if isinstance(part, dict):
                     facts |= part

@@ -67,6 +67,7 @@ def train(
     from credalearn.app.dataset import Dataset
     from credalearn.app.readers import read_annotations
     from credalearn.app.staging import CHECKPOINTS, check_place, sibling
+    from credalearn.app.steps.inspect import count_conflicts
     from credalearn.app.steps.train import train as train_run
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
@@ -78,11 +79,8 @@ def train(
         from credalearn.app.annotations.class_map import count_mapped, parse_map
 
         yield f"Map: {count_mapped(data.annotations, parse_map(rounds.map))}"
-    if data.annotations.contains == "statements":
-        from credalearn.app.steps.inspect import count_conflicts
-
-        if conflicts := count_conflicts(data.annotations):
-            yield f"Labels as stated; {conflicts}"
+    if conflicts := count_conflicts(data.annotations):
+        yield f"Labels as stated; {conflicts}"
     yield from data.lines
     try:
         run = train_run(data, output, replace(options, verbose=True))
@@ -202,14 +200,9 @@ def recalibrate(
     export: Votes = None,
 ) -> Output:
     """Check a model on newly annotated items and calibrate it on them."""
-    from credalearn._options import keywords
-    from credalearn.app.readers import read_annotations
     from credalearn.app.steps.recalibrate import recalibrate as recalibrate_run
 
-    old = _load(run)
-    reading = replace(reading, classes=reading.classes or old.classes)
-    votes = None if export is None else read_annotations(export, **keywords(reading))
-    found = recalibrate_run(old, votes, output, options)
+    found = recalibrate_run(_load(run), export, output, options, reading)
     return [*found.lines, found.facts]
 
 

@@ -1,11 +1,11 @@
 """SageMaker Ground Truth: every worker's answer, before or after consolidation.
 
-After it: ``annotationsFromAllWorkers`` under the job's name, in the output manifest or in a
-consolidation response. Before it: ``annotations`` next to ``datasetObjectId``. The answer is JSON
-in the text ``annotationData.content``.
+After it: ``annotationsFromAllWorkers`` under the job's name, in the output manifest. Before it:
+``annotations`` next to ``datasetObjectId``. The answer is JSON in ``annotationData.content``.
 """
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from credalearn._formats import shown
@@ -49,14 +49,10 @@ def _answer(content: Content, record: Record, worker: Any) -> Any:
     data = worker.get("annotationData") if isinstance(worker, dict) else None
     text = data.get("content") if isinstance(data, dict) else None
     if isinstance(text, str):
-        try:
+        with suppress(ValueError, RecursionError):
             return json.loads(text)
-        except (ValueError, RecursionError):
-            text = None
-    if not isinstance(text, dict):
-        rule = f"an answer must have JSON in annotationData.content; got {shown(worker)}"
-        content.refuse_record(record, rule)
-    return text
+    rule = f"an answer must have JSON in annotationData.content; got {shown(worker)}"
+    return content.refuse_record(record, rule)
 
 
 def _workers(record: Record) -> list[Any] | None:
@@ -65,12 +61,7 @@ def _workers(record: Record) -> list[Any] | None:
     if "datasetObjectId" in value and isinstance(value.get("annotations"), list):
         found: list[Any] = value["annotations"]
         return found
-    places = [value, *value.values()]
-    consolidated = value.get("consolidatedAnnotation")
-    content = consolidated.get("content") if isinstance(consolidated, dict) else None
-    if isinstance(content, dict):
-        places += [content, *content.values()]
-    for place in places:
+    for place in (value, *value.values()):
         if isinstance(place, dict) and isinstance(place.get(_KEY), list):
             answers: list[Any] = place[_KEY]
             return answers

@@ -25,7 +25,7 @@ def recognize(content: Content) -> bool:
     """Records with an object ``data`` and a list of ``annotations`` with ``result``."""
     return any(
         isinstance(record.value.get("data"), dict)
-        and isinstance(given := _annotations(record), list)
+        and isinstance(given := record.value.get("annotations"), list)
         and all(isinstance(each, dict) and "result" in each for each in given)
         for record in content.some_records
     )
@@ -40,7 +40,7 @@ def read(content: Content) -> Raw:
     for each in content.records:
         number = each.value.get("id")
         record = each if number is None else each._replace(place=f"task {text_of(number)}")
-        given = _annotations(record)
+        given = record.value.get("annotations")
         if not isinstance(given, list) or not isinstance(record.value.get("data"), dict):
             content.refuse_record(record, "a task must have data and a list of annotations")
         field, item = _item(content, record)
@@ -66,11 +66,6 @@ def read(content: Content) -> Raw:
     return votes.raw("Label Studio's JSON", f", question {question!r}", notes)
 
 
-def _annotations(record: Record) -> Any:
-    """The annotations of a task; before 2021 they were called completions."""
-    return record.value.get("annotations", record.value.get("completions"))
-
-
 def _item(content: Content, record: Record) -> tuple[str, object]:
     """The field of the data that names the item, else the task's number; and its value."""
     data: dict[str, object] = record.value["data"]
@@ -86,7 +81,7 @@ def _answers(content: Content, record: Record, annotation: Any) -> dict[str, lis
     """What was chosen, by question; None for a canceled annotation."""
     if not isinstance(annotation, dict):
         content.refuse_record(record, f"an annotation must be an object; got {shown(annotation)}")
-    if annotation.get("was_cancelled") or annotation.get("skipped"):
+    if annotation.get("was_cancelled"):
         return None
     results = annotation.get("result")
     if not isinstance(results, list):

@@ -9,23 +9,9 @@ from credalearn._options import check_options, option
 from credalearn.app.annotations.table import Conflicts
 from credalearn.errors import CredalError
 
-Format = Literal[
-    "long",
-    "wide",
-    "counts",
-    "probabilities",
-    "bounds",
-    "statements",
-    "label-studio",
-    "label-studio-csv",
-    "argilla",
-    "prodigy",
-    "mturk",
-    "ground-truth",
-    "lewidi",
-    "doccano",
-    "nested",
-]
+_Tables = Literal["long", "wide", "counts", "probabilities", "bounds", "statements"]
+_Tools = Literal["label-studio", "label-studio-csv", "argilla", "prodigy", "mturk", "ground-truth"]
+Format = Literal[_Tables, _Tools, "lewidi", "doccano", "nested"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,15 +79,9 @@ def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:
         counts = {"items": len(own), "found": found, "recall": recall}
         recalls.append({"name": each, **counts, "predicted": each in called})
     judged = (each["right"].to_numpy() for each in (test, held))
-    shares = [float(right.mean()) if len(right) else None for right in judged]
-    return Baseline(
-        name,
-        shares[0],
-        shares[1],
-        _would_pass(calibration, name, guarantee),
-        tuple(recalls),
-        TRUTHS[run.truth],
-    )
+    accuracy, kept_accuracy = (float(right.mean()) if len(right) else None for right in judged)
+    passes = _would_pass(calibration, name, guarantee)
+    return Baseline(name, accuracy, kept_accuracy, passes, tuple(recalls), TRUTHS[run.truth])
 
 
 def _would_pass(calibration: pl.DataFrame, name: str, guarantee: Guarantee) -> bool:

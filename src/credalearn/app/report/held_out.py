@@ -122,10 +122,7 @@ def matrix(table: pl.DataFrame, part: str, classes: tuple[str, ...]) -> np.ndarr
 def _heads(table: pl.DataFrame, classes: tuple[str, ...], method: str) -> dict[str, np.ndarray]:
     two = f"v1:{classes[0]}" in table.columns and f"v2:{classes[0]}" not in table.columns
     if two and method.startswith("pocc"):
-        return {
-            name: matrix(table, part, classes)
-            for name, part in (("pessimist", "v0"), ("optimist", "v1"))
-        }
+        return {"pessimist": matrix(table, "v0", classes), "optimist": matrix(table, "v1", classes)}
     lower, upper = matrix(table, "lower", classes), matrix(table, "upper", classes)
     if (upper > lower).any():
         return {"lower bound": lower, "upper bound": upper}

@@ -23,7 +23,6 @@ from credalearn.app.run import Run
 from credalearn.guarantees import Guarantee
 
 if TYPE_CHECKING:
-    from credalearn.app.steps.report import LabelRisk
     from credalearn.app.steps.set_coverage import WidenedSets
 
 _MATRIX_CLASSES = 12  # larger matrices do not fit the page
@@ -71,11 +70,13 @@ class ComparedRun:
 
     run: Run
     held_out: HeldOut
+    name: str  # of its folder; the whole path where two runs have the same
 
     @property
     def curve(self) -> Curve:
         """Its accuracy-rejection curve, by the score that items are deferred by."""
-        return threshold_curve(self.held_out, next(iter(self.held_out.scores)))
+        outcomes = threshold_curve(self.held_out, next(iter(self.held_out.scores))).outcomes
+        return Curve(self.name, outcomes)
 
     @property
     def certified(self) -> float | None:
@@ -86,44 +87,22 @@ class ComparedRun:
         return float(self.held_out.kept_by(rule).mean())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """Two or more runs side by side, this one first."""
-
-    runs: tuple[ComparedRun, ...]
-    target: float | None  # the error at which coverage is compared, if there is one
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the folders; the whole path where two have the same name."""
-        paths = [each.run.path.resolve() for each in self.runs]
-        names = [path.name for path in paths]
-        return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
-
-    @property
-    def same_items(self) -> bool:
-        """Whether all runs were tested on the same items."""
-        return len({frozenset(each.held_out.items) for each in self.runs}) == 1
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The headline: what is promised, and how it does on the test items."""
 
     guarantee: Guarantee | None  # what ``certify`` found; None before
-    outcome: Outcome | None = None  # on the test items; None without a threshold
+    outcome: Outcome | None = None  # on the test items
     kept_and_wrong: float | None = None  # share of the judged items that is kept and wrong
     disagreement: float | None = None  # share of votes on kept items that differ from the label
     baseline: Baseline | None = None  # the most frequent class as a rival; None without a promise
     outdated: str | None = None  # why the promise no longer holds, if newer items showed it
 
     @property
-    def state(self) -> Literal["open", "refused", "capacity", "cautious", "certified"]:
+    def state(self) -> Literal["open", "capacity", "cautious", "certified"]:
         """What kind of verdict it is; cautious: certified, but amber."""
         if self.guarantee is None:
             return "open"
-        if self.outcome is None:
-            return "refused"
         if not self.guarantee.certified:
             return "capacity"
         return "cautious" if self.cautions else "certified"
@@ -137,20 +116,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """Everything on the page."""
+    """What the charts, the slider and the tables show."""
 
-    title: str  # the heading
-    made: str  # when the page was made
-    run: Run  # the run, for its facts
     verdict: Verdict  # the headline
     held_out: HeldOut  # the test items
     slider: Slider  # the curves and what the slider shows
     class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
     confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
-    risk: "LabelRisk"  # the risk that the labels leave open
-    widened: "WidenedSets | None"  # predicted sets widened to contain what people say, if they were
     gallery: list[dict[str, Any]] | None  # the least certain test items; None to show none
-    comparison: Comparison | None  # this run and others; None without others
+    compared: list[ComparedRun]  # this run and others; empty without others
 
     @property
     def shaded(self) -> bool:
@@ -165,24 +139,22 @@ class Page:
             and not rule.class_thresholds
         )
 
+    @property
+    def same_items(self) -> bool:
+        """Whether all runs were tested on the same items."""
+        return len({frozenset(each.held_out.items) for each in self.compared}) == 1
+
     def script_data(self) -> dict[str, Any]:
         """The numbers and texts behind the charts and the slider."""
         data = self.slider.script_data()
         if self.shaded and self.verdict.outcome and self.verdict.guarantee:
-            limit = self.verdict.guarantee.max_error or 0.0
-            data["region"] = {
-                "right": 100 * self.verdict.outcome.coverage,
-                "bottom": 100 - 100 * limit,
-            }
+            coverage, limit = self.verdict.outcome.coverage, self.verdict.guarantee.max_error or 0.0
+            data["region"] = {"right": 100 * coverage, "bottom": 100 - 100 * limit}
         found = self.held_out.reliability
         bins = zip(found.confidence, found.accuracy, found.count, strict=True)
-        data["bins"] = [
-            [100 * stated, 100 * right, count] for stated, right, count in bins if count
-        ]
-        if self.comparison is not None:
-            pairs = zip(self.comparison.names, self.comparison.runs, strict=True)
-            curves = [Curve(name, each.curve.outcomes) for name, each in pairs]
-            data["runs"] = Slider.chart_data(curves)
+        data["bins"] = [[100 * stated, 100 * right, n] for stated, right, n in bins if n]
+        if self.compared:
+            data["runs"] = Slider.chart_data([each.curve for each in self.compared])
         return data
 
 
@@ -190,45 +162,39 @@ def build_page(
     run: Run,
     held_out: HeldOut,
     *,
-    title: str,
-    made: str,
-    risk: "LabelRisk",
-    widened: "WidenedSets | None" = None,
-    others: Sequence[ComparedRun] = (),
-    images: Path | None = None,
-    items: bool = True,
+    widened: "WidenedSets | None",
+    others: Sequence[Run],
+    images: Path | None,
+    items: bool,
 ) -> Page:
     """Compute the page of a run."""
     guarantee = run.guarantee
-    decided = guarantee is not None and guarantee.shortfall is None
-    kept = held_out.kept_by(guarantee) if guarantee is not None and decided else None
-    verdict = Verdict(guarantee, outdated=run.outdated)
-    if guarantee is not None and kept is not None:
+    kept, threshold, verdict = None, None, Verdict(None, outdated=run.outdated)
+    if guarantee is not None:
+        kept = held_out.kept_by(guarantee)
         verdict = _verdict(run, guarantee, held_out, kept)
-    threshold = None if verdict.outcome is None else verdict.outcome.threshold
-    if guarantee is not None and guarantee.class_thresholds:
-        threshold = None  # the slider has one threshold for all classes
+        if verdict.outcome is not None and not guarantee.class_thresholds:
+            threshold = verdict.outcome.threshold  # the slider has one for all classes
     bounds = (widened.lower, widened.upper) if widened is not None else None
     rows = {"kept": kept, "deferred": ~kept} if kept is not None else {"all": held_out.score >= 0}
     votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
     return Page(
-        title=title,
-        made=made,
-        run=run,
         verdict=verdict,
         held_out=held_out,
         slider=Slider.of(held_out, threshold),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
         confusions=tuple(Confusion.of(held_out, which, each) for which, each in rows.items()),
-        risk=risk,
-        widened=widened,
         gallery=_gallery(held_out, kept, images, bounds, run.texts) if items else None,
-        comparison=Comparison(
-            (ComparedRun(run, held_out), *others), guarantee and guarantee.max_error
-        )
-        if others
-        else None,
+        compared=_compared(run, held_out, others) if others else [],
     )
+
+
+def _compared(run: Run, held_out: HeldOut, others: Sequence[Run]) -> list[ComparedRun]:
+    runs = [(run, held_out), *((each, HeldOut.of(each)) for each in others)]
+    paths = [each.path.resolve() for each, _ in runs]
+    names = [path.name for path in paths]
+    names = [path.name if names.count(path.name) == 1 else str(path) for path in paths]
+    return [ComparedRun(*each, name) for each, name in zip(runs, names, strict=True)]
 
 
 def _verdict(run: Run, guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray) -> Verdict:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import math
+import re
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,7 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from credalearn._formats import many, number, percent, visible
-from credalearn.app._escape import escape_markdown
+
+_MARKDOWN_SPECIALS = re.compile(r"([\\|*_`<>\[\]~&$])")
 
 
 def render_page(**content: Any) -> str:
@@ -61,8 +63,9 @@ def _unbroken(text: str) -> str:
 
 
 def _markdown_value(value: Any) -> str:
-    text = number(value) if isinstance(value, float) else str(value)
-    return escape_markdown(visible(text))
+    """Text as it is in a cell of a Markdown table: no cell ends, no mark-up, no HTML."""
+    text = visible(number(value) if isinstance(value, float) else str(value))
+    return _MARKDOWN_SPECIALS.sub(r"\\\1", " ".join(text.splitlines()))
 
 
 def _file(*parts: str) -> str:

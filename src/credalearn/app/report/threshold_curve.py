@@ -205,21 +205,12 @@ class Slider:
         errors = [
             each.error or 0 for curve in curves for each in curve.judged if each.coverage >= 0.1
         ]
+
+        def point(each: Outcome) -> list[float | str]:
+            x, y = 100 * each.coverage, 100 - 100 * (each.error or 0)
+            return [x, y, percent(each.coverage), percent(each.accuracy)]
+
         return {
             "floor": max(0, 5 * math.floor(20 * (1 - max(errors, default=1)) - 1)),
-            "curves": [
-                {
-                    "name": curve.name,
-                    "points": [
-                        [
-                            100 * each.coverage,
-                            100 - 100 * (each.error or 0),
-                            percent(each.coverage),
-                            percent(each.accuracy),
-                        ]
-                        for each in curve.judged
-                    ],
-                }
-                for curve in curves
-            ],
+            "curves": [{"name": c.name, "points": [*map(point, c.judged)]} for c in curves],
         }

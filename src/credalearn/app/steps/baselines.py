@@ -92,15 +92,12 @@ def find_leaks(X: Features, truth: np.ndarray, names: Sequence[str]) -> dict[str
     seen, held_out = np.array_split(rows, 2)
     most = np.bincount(truth[held_out]).max() / len(held_out)
     least = max(_ACCURACY, 1 - (1 - most) / 10)
+    table = X if isinstance(X, pl.DataFrame) else pl.from_numpy(X, schema=list(names))
     found = {}
-    for number, name in enumerate(names):
-        if isinstance(X, pl.DataFrame):  # texts as numbers of their sorted values
-            values = X.to_series(number)
-            values = values.rank("dense") if values.dtype == pl.String else values
-            column = values.cast(pl.Float64).to_numpy()[:, None]
-        else:
-            column = X[:, [number]]
-        column = np.clip(column, -3e38, 3e38)  # within float32, which trees use
+    for name, values in zip(names, table.iter_columns(), strict=True):
+        # Texts as numbers of their sorted values; all within float32, which trees use.
+        values = values.rank("dense") if values.dtype == pl.String else values
+        column = np.clip(values.cast(pl.Float64).to_numpy()[:, None], -3e38, 3e38)
         tree = DecisionTreeClassifier(max_leaf_nodes=2 * (int(truth.max()) + 1), random_state=0)
         tree.fit(column[seen], truth[seen])
         accuracy = float(tree.score(column[held_out], truth[held_out]))

@@ -96,14 +96,13 @@ class Certificate:
     def facts(self) -> dict[str, Any]:
         """The same for programs."""
         found, sets = self.guarantee, self.sets
+        inflation = {} if sets is None else json.loads(sets.inflation.to_json())
         return {
             "run": self.run.path,
             "guarantee": None if found is None else json.loads(found.to_json()),
             "test": self.check,
             "baseline": self.baseline,
-            "sets": None
-            if sets is None
-            else {**json.loads(sets.inflation.to_json()), **sets.facts},
+            "sets": None if sets is None else inflation | sets.facts,
             "assumptions": self.assumptions,
         }
 
@@ -139,8 +138,7 @@ class Certificate:
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
     """Choose a threshold on the calibration items, or widen the sets, and store the result."""
-    check = guarantee = rival = None
-    before = run
+    check = guarantee = rival = sets = None
     if options.target is not None or options.promises:
         run, guarantee = _certified(run, options)
         rival = baseline(run, guarantee)
@@ -149,13 +147,12 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     if guarantee is not None:
         run = replace(run, guarantee=guarantee)
         check = _check(run, guarantee)
-    sets = None
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
 
         sets = certify_sets(run, options)
     if guarantee is not None:
-        run = replace(run, guarantee=before.guarantee).keeping(guarantee=guarantee)
+        run = run.keeping(guarantee=guarantee)
     if sets is not None:
         run = run.keeping(sets=sets.inflation)
     return Certificate(run, guarantee, check, rival, sets)
@@ -327,9 +324,8 @@ def _too_few(found: Guarantee) -> CredalError:
         having += f" of {many(found.num_groups or 0, 'group')} ({found.group})"
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
     fixes = [f"annotate {more} and recalibrate" if short.items_needed else "train a better model"]
-    fixes += (
-        ["ask for more error, at less confidence, with --again"] if short.reachable_error else []
-    )
+    if short.reachable_error:
+        fixes.append("ask for more error, at less confidence, with --again")
     return CredalError(
         f"{what}{sure} cannot be certified with {having}; no guarantee was changed. {short} To "
         f"fix: {', or '.join(fixes)}."

@@ -162,7 +162,7 @@ def _write_csv(
         if name.startswith("data:") and (own := name.removeprefix("data:")) not in taken
     ]
     frame = chosen.select("item", *(said if predictions else ()), *extra, *empty)
-    write_frames(path, iter([frame]), {name: type(kind) for name, kind in frame.schema.items()})
+    write_frames(path, iter([frame]), frame.schema)
 
 
 def _write_label_studio(
@@ -194,13 +194,8 @@ def _write_label_studio(
         task["data"] |= {ROW: others} if others else {}
         task["data"] |= {} if shown == "item" else {field: said}
         if options.predictions:
-            result = {
-                "id": "predicted",
-                "from_name": CHOICES,
-                "to_name": SHOWN,
-                "type": "choices",
-                "value": {"choices": [row["label"]]},
-            }
+            question = {"from_name": CHOICES, "to_name": SHOWN, "type": "choices"}
+            result = {"id": "predicted", **question, "value": {"choices": [row["label"]]}}
             made = {"model_version": model, "score": row["lower"], "result": [result]}
             task["predictions"] = [made]
         tasks.append(json.dumps(task, ensure_ascii=False, allow_nan=False))

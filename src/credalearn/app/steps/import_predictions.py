@@ -105,10 +105,10 @@ def imported_lines(run: Run) -> list[str]:
     """What the command prints."""
     facts, test = run.facts, run.held_out("test")["wrong"].drop_nulls()
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
-    share = percent(1 - float(test.to_numpy().mean())) if len(test) else ""
-    right = (
-        f"; right on {share} of {many(len(test), 'test item')} by {facts.truth}" if share else ""
-    )
+    right = ""
+    if len(test):
+        share = percent(1 - float(test.to_numpy().mean()))
+        right = f"; right on {share} of {many(len(test), 'test item')} by {facts.truth}"
     return [
         *(f"Left out: {many(each, 'item')} {why}" for why, each in facts.inputs.left_out.items()),
         f"{many(len(run.classes), 'class', 'classes')}: {listed(run.classes)}",
@@ -140,9 +140,8 @@ def _of_dataset(probs: Any, data: Dataset) -> Dataset:
 
 
 def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptions) -> Dataset:
-    if isinstance(probs, np.ndarray | torch.Tensor) and votes is not None:
-        given = isinstance(votes, Annotations)
-        votes = votes if given else read_annotations(votes, **keywords(reading))
+    if isinstance(probs, np.ndarray | torch.Tensor) and not isinstance(votes, Annotations | None):
+        votes = read_annotations(votes, **keywords(reading))
     if isinstance(votes, Annotations):
         probs = _in_memory(probs, votes.items, votes.classes)
     source = open_source(probs)

@@ -9,8 +9,12 @@ import polars as pl
 
 from credalearn._formats import many, percent
 from credalearn._options import check_options, option
-from credalearn.app.annotations.agreement import annotation_facts, majority
-from credalearn.app.annotations.annotators import Annotator, annotator_agreement
+from credalearn.app.annotations.agreement import (
+    Annotator,
+    annotation_facts,
+    annotator_agreement,
+    majority,
+)
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 from credalearn.app.table_writer import check_output, write_frames
@@ -116,16 +120,13 @@ def inspect(annotations: Annotations, options: InspectOptions | None = None) -> 
         compared = compare_rules(annotations)
     table = consensus(annotations) if compared is None else compared.table()
     if options.output is not None:
-        schema = {name: type(each) for name, each in table.schema.items()}
-        write_frames(options.output, iter([table]), schema)
+        write_frames(options.output, iter([table]), table.schema)
     people = annotator_agreement(annotations) if kind == "votes" else ()
-    counted = kind in ("votes", "counts")
+    silent = annotations.sparse_counts(weighted=False).sum(1) == 0
     return Inspection(
         annotations=annotation_facts(annotations),
         classes=annotations.classes,
-        unvoted=int((annotations.sparse_counts(weighted=False).sum(1) == 0).sum())
-        if counted
-        else 0,
+        unvoted=int(silent.sum()) if kind in ("votes", "counts") else 0,
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
         rules=compared,

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 
 Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
 SCHEMA: Schema = {
-    "item": pl.String,
-    "label": pl.String,
-    "probability": pl.Float64,
-    "lower": pl.Float64,
-    "upper": pl.Float64,
-    "score": pl.Float64,
+    **dict.fromkeys(("item", "label"), pl.String),
+    **dict.fromkeys(("probability", "lower", "upper", "score"), pl.Float64),
     "decision": pl.String,
 }
 _SEED = 20261115  # of the hashes of items
@@ -88,8 +84,7 @@ class Decisions:
     @property
     def lines(self) -> list[str]:
         """What the command prints."""
-        lines = []
-        lines += unreadable_lines(self.unreadable)
+        lines = unreadable_lines(self.unreadable)
         if self.ignored:
             names = ", ".join(self.ignored[:10]) + ", …" * (len(self.ignored) > 10)
             lines.append(f"Ignored columns that are not features: {names}.")
@@ -116,14 +111,7 @@ class Decisions:
 def predict(
     run: Run, data: Any, output: str | Path | None = None, options: PredictOptions | None = None
 ) -> Decisions:
-    """Predict every item once; with an output, memory does not grow with the number of items.
-
-    The columns are ``item``, ``label`` (the predicted class, also of deferred items),
-    ``probability``, ``lower`` and ``upper`` (of that class), ``score`` (one minus the lower
-    probability, or one minus the probability where that defers better) and ``decision`` (predict or
-    defer). A run with certified sets adds ``set_lower`` and ``set_upper``, the bounds of the class
-    in the widened set. With ``all_classes``, the columns of :func:`class_schema` follow.
-    """
+    """Predict every item once; with an output, memory does not grow with the number of items."""
     options = options or PredictOptions()
     path = None if output is None else check_output(output, run, data=data)
     decide: Decide | None = None

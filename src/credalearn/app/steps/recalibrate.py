@@ -15,6 +15,7 @@ from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import Request
 from credalearn.app.item_stream import known_items
 from credalearn.app.readers import read_annotations
+from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
 from credalearn.app.staging import MODEL, recover, staged
@@ -102,6 +103,7 @@ def recalibrate(
     votes: Annotations | Any,
     folder: str | Path,
     options: RecalibrateOptions | None = None,
+    reading: ReaderOptions | None = None,
 ) -> Recalibration:
     """Put new items in place of calibration and test items; mark a run that they contradict."""
     options, output = options or RecalibrateOptions(), Path(folder)
@@ -117,7 +119,9 @@ def recalibrate(
             raise CredalError("Pass votes or gold labels.")
         votes = gold_alone(options.gold, run.classes)
     if not isinstance(votes, Annotations):
-        votes = read_annotations(votes, classes=run.classes)
+        reading = reading or ReaderOptions()
+        reading = replace(reading, classes=reading.classes or run.classes)
+        votes = read_annotations(votes, **keywords(reading))
     if votes.classes != run.classes:
         raise CredalError(
             f"{votes.source.path} has the classes {listed(votes.classes)}; those of {run.path} are "
@@ -134,13 +138,9 @@ def recalibrate(
         if not run.facts.imported:
             run.load_model().save(partial / MODEL)
         trained = run.items.filter(split="train").select("item", "split", "group", "digest")
-        facts = data_facts(data) | {
-            name: getattr(run.facts, name)
-            for name in (
-                *("options", "label_diameter", "loss_curve", "seconds"),
-                *("model", "temperatures", "comparison", "imported"),
-            )
-        }
+        same = ["options", "model", "imported", "label_diameter", "loss_curve", "temperatures"]
+        same += ["comparison", "seconds"]
+        facts = data_facts(data) | {name: getattr(run.facts, name) for name in same}
         facts["recalibrated_from"] = run.training
         facts["trained_in"] = run.facts.trained_in or str(run.path)
         tables = run_tables(data, clf, trained=trained)

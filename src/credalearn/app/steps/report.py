@@ -16,7 +16,7 @@ from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
 from credalearn.app.report.card import write_card
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.page import ComparedRun, build_page
+from credalearn.app.report.page import build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
 from credalearn.app.steps.voted_items import annotations_of, voted_items
@@ -89,16 +89,17 @@ def report(
     page = build_page(
         run,
         held_out,
-        title=options.title or f"Predict or defer: {run.path.resolve().name}",
-        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
-        risk=risk,
         widened=sets,
-        others=[ComparedRun(each, HeldOut.of(each)) for each in others],
+        others=others,
         images=images,
         items=options.items,
     )
     text = render_page(
         page=page,
+        title=options.title or f"Predict or defer: {run.path.resolve().name}",
+        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
+        risk=risk,
+        wide=sets,
         line=None if risk.profile is None else risk_line(risk.profile, risk.guess),
         run=run,
         facts=run.facts,
@@ -125,13 +126,8 @@ def risk_line(profile: RiskProfile, guess: float) -> dict[str, Any]:
     scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
     best, worst, guess, *places = (round(100 * min(risk / scale, 1), 2) for risk in (*risks, *ends))
     worst_ends = None if math.isinf(profile.pessimistic) else places[2:]
-    return {
-        "best": best,
-        "worst": worst,
-        "guess": guess,
-        "best_ends": places[:2],
-        "worst_ends": worst_ends,
-    }
+    both = {"best_ends": places[:2], "worst_ends": worst_ends}
+    return {"best": best, "worst": worst, "guess": guess, **both}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +139,7 @@ class LabelRisk:
     why_not: str  # why no labels could be made
     skilled: bool  # whether votes were weighted by a model of the annotators
     confidence: float  # confidence level of the rules that have one
-    num_classes: int  # number of classes, K
-
-    @property
-    def guess(self) -> float:
-        """Risk of the uniform distribution, log K."""
-        return math.log(self.num_classes)
+    guess: float  # risk of the uniform distribution, log K
 
     @property
     def promised(self) -> bool:
@@ -187,5 +178,5 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
         why_not=why_not,
         skilled=skilled,
         confidence=options["confidence"],
-        num_classes=len(held_out.classes),
+        guess=math.log(len(held_out.classes)),
     )

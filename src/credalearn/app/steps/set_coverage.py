@@ -63,13 +63,8 @@ class WidenedSets:
 
     @property
     def usual(self) -> tuple[float, float]:
-        r"""Range of covered / seen in 19 of 20 draws of calibration and test items.
-
-        The radius is the r-th smallest of n nonconformities, :math:`r = \lceil (n+1) \cdot
-        \text{coverage} \rceil`, so that the number covered follows the beta-binomial law with
-        parameters r and n + 1 − r where no two are equal, and is larger where some are (Vovk,
-        2012). The interval of covered / seen alone ignores that the radius was drawn, too.
-        """
+        """Range of covered / seen in 19 of 20 draws of calibration and test items (Vovk, 2012)."""
+        # The radius is the r-th smallest of n nonconformities, which ``interval`` ignores.
         rank = self.inflation.rank
         law = betabinom(self.seen, rank, self.inflation.items + 1 - rank)
         below = law.pmf(np.arange(self.seen + 1)).cumsum()
@@ -148,6 +143,7 @@ class WidenedSets:
 def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
     coverage, table, scale = options.set_coverage, options.table, options.scale
+    distance = options.distance
     assert coverage is not None
     if run.facts.annotations.kind == "bounds":
         raise CredalError(
@@ -170,14 +166,9 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
         strata = [name for name in strata if name != REST]
     if scale is None:
-        box = options.distance == "box"
-        scale = _narrowest(run, coverage, edges) if box else "relative-variance"
+        scale = _narrowest(run, coverage, edges) if distance == "box" else "relative-variance"
     found = items.predicted[chosen].inflation(
-        items.observed[chosen],
-        coverage=coverage,
-        distance=options.distance,
-        scale=scale,
-        strata=strata,
+        items.observed[chosen], coverage=coverage, distance=distance, scale=scale, strata=strata
     )
     if found.vacuous:
         raise CredalError(

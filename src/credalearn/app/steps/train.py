@@ -168,9 +168,8 @@ def _posterior(data: Dataset, items: Sequence[str], among: np.ndarray | None = N
 
 def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
     """Labels of the training items, which depend on the votes about these alone."""
-    posterior = None
+    posterior, items = None, [data.items[row] for row in rows]
     if options.skill == "dawid-skene":
-        items = [data.items[row] for row in rows]
         among = np.isin(np.array(data.annotations.items, dtype=object), items)
         posterior = _posterior(data, items, among)
     return make_labels(
@@ -180,7 +179,7 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
         s=options.s,
         confidence=options.confidence,
         posterior=posterior,
-        items=[data.items[row] for row in rows],
+        items=items,
     )
 
 
@@ -251,15 +250,12 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     assert data.part is not None
     sizes = {name: int((data.part == name).sum()) for name in SPLITS}
     options, found = data.options, annotation_facts(data.annotations)
+    versions = {"credalearn": __version__, "torch": torch.__version__}
     gold = options.gold if options.gold is None or isinstance(options.gold, str) else "a table"
     return {
         "classes": data.annotations.classes,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "credalearn": __version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": versions | {"python": platform.python_version()},
         "annotations": replace(found, items=found.items or len(data.items)),
         "inputs": data.inputs,
         "splits": {name: number for name, number in sizes.items() if number},
