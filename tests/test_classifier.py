@@ -337,12 +337,7 @@ def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None
         ({"device": "gpu"}, TABLE, Y, "device 'gpu' is not available here"),
         ({"epochs": "5"}, TABLE, Y, "epochs must be a whole number of 1 or more; got '5'"),
         ({"epochs": 5, "weights": "a.pt"}, TABLE, Y, "^epochs=5, weights=a.pt: .* name a method"),
-        (
-            {"augment": "crop"},
-            TABLE,
-            Y,
-            "^augment=crop: such options are for networks; the default",
-        ),
+        ({"augment": "crop"}, TABLE, Y, "^augment=crop: such options are for networks"),
         (POCC | {"augment": "crop"}, TABLE, Y, r"for images; .* shape \(2, 1\)\. To fix"),
         ({}, TABLE, [1, 1], r"two classes or more; got 1 class: \[1\]\. To fix: add items"),
         ({}, TABLE, [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),

@@ -40,7 +40,7 @@ LAYERS = [
     "app",
 ]
 APP_LAYERS = [
-    *["nodules", "facts", "column_names"],
+    *["_escape", "nodules", "facts", "column_names"],
     *["_array_file", "_csv_file", "_json_file", "sources"],
     *["annotations", "readers", "labels", "features", "texts", "images", "_join", "_split"],
     *["encoders", "dataset"],

@@ -171,11 +171,6 @@ def test_damaged_files_are_refused_with_the_place(
         open_source(path).read()
 
 
-def test_names_gzip_whatever_the_encoding(write: Write) -> None:
-    with pytest.raises(CredalError, match="is compressed with gzip"):
-        open_source(write(b"\x1f\x8b\x08\0", "votes.csv.gz"), encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -74,8 +74,8 @@ def test_sentence_names_the_truth_and_which_items_have_one(against: Truth) -> No
     assert LACKING[against]
     capacity = replace(some("capacity", against=against), left_out=12).sentence()
     assert f"calibration items with {HAVING[against]} are deferred" in capacity
-    one = some("capacity", against=against)
-    assert "1 of 500 calibration items is deferred" in replace(one, kept=499).sentence()
+    one = replace(some("capacity", against=against), kept=499).sentence()
+    assert "1 of 500 calibration items is deferred" in one
 
 
 @pytest.mark.parametrize("method", [each for each in METHODS if each != "betting"])

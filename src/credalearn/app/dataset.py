@@ -281,10 +281,8 @@ class Dataset:
         if inputs.matched:
             found = ", ".join(f"{count:,} by {how}" for how, count in inputs.matched.items())
             lines.append(f"Images found: {found}")
-        lines += [
-            f"Left out: {many(count, 'item')} {why}" for why, count in inputs.left_out.items()
-        ]
-        return lines
+        left_out = inputs.left_out.items()
+        return lines + [f"Left out: {many(count, 'item')} {why}" for why, count in left_out]
 
     def to_polars(self) -> pl.DataFrame:
         """One row per item: item, split, group, truth, digest, votes ``n:CLASS``, features."""

@@ -109,10 +109,8 @@ def read_images(
             with _opened(io.BytesIO(content)) as image:
                 large = image.width * image.height > _LARGE
                 with _ONE_LARGE if large else nullcontext():
-                    whole = _upright(image)
-                    if whole.mode.startswith(("I", "F")):
-                        whole = _eight_bits(whole)
-                    small = whole.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
+                    whole = _eight_bits(_upright(image)).convert("RGB")
+                    small = whole.resize((size, size), Image.Resampling.BILINEAR)
         except _DAMAGE as error:
             return file, f"{file}: {error}"
         pixels = np.asarray(small).transpose(2, 0, 1)
@@ -137,10 +135,8 @@ def thumbnail(path: Path) -> str | None:
     try:
         with _opened(io.BytesIO(_content(path))) as opened:
             opened.draft("RGB", (2 * _THUMBNAIL_SIDES[0],) * 2)  # a JPEG is read at a fraction
-            image = _upright(opened)
-            if image.mode.startswith(("I", "F")):  # a scan may use a small part of its range
-                image = _eight_bits(image, stretch=True)
-            image = image.convert("RGB")
+            # A scan may use a small part of its range.
+            image = _eight_bits(_upright(opened), stretch=True).convert("RGB")
     except _DAMAGE:
         return None
     for side in _THUMBNAIL_SIDES:
@@ -191,7 +187,9 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(image: Image.Image, *, stretch: bool = False) -> Image.Image:
-    """Gray values of more than 8 bits as 0 to 255."""
+    """Gray values of more than 8 bits as 0 to 255; other images as they are."""
+    if not image.mode.startswith(("I", "F")):
+        return image
     values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
     if stretch:  # without the 0.5 % at either end: a burned-in mark would leave the rest black
         low, high = np.percentile(values, (0.5, 99.5))

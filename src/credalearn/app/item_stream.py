@@ -62,7 +62,7 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
 
 
 def _table(run: Run, data: Any, item: str | None) -> ItemStream:
-    inputs = run.facts.inputs
+    facts, inputs = run.facts, run.facts.inputs
     if inputs.kind == "texts" and isinstance(data, list | tuple):
         data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
     source = open_source(data)
@@ -70,7 +70,6 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     columns = columns or feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
-    facts = run.facts
     beside = (facts.group, facts.gold, facts.split, *inputs.dropped)
     others = [name for name in (*columns, *beside) if name and name != item]
     named = item_column(source, (item, inputs.item), others)

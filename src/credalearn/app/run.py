@@ -47,10 +47,6 @@ if TYPE_CHECKING:
     Predictor: TypeAlias = CredalClassifier | GivenProbabilities
 
 OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
-_SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out returns
-    "lower-probability": "lower_probability",
-    "top-probability": "top_probability",
-}
 
 
 @dataclass(slots=True, eq=False)
@@ -266,7 +262,7 @@ class Run:
         )
         return found.with_columns(
             pl.col(votes).cast(pl.Float64).fill_null(0).fill_nan(0),
-            score=pl.col(_SCORE_COLUMNS[score or self.deferral_score]),
+            score=pl.col((score or self.deferral_score).replace("-", "_")),
         )
 
     def test_scores(self) -> dict[str, float]:
@@ -287,9 +283,8 @@ class Run:
             return "lower-probability"
         from credalearn.guarantees import better_score
 
-        columns = _SCORE_COLUMNS | {"lower-probability": "score"}
-        wrong = known["wrong"].to_numpy()
-        return better_score({name: known[each].to_numpy() for name, each in columns.items()}, wrong)
+        lower, top, wrong = known.select("score", "top_probability", "wrong").to_dict().values()
+        return better_score({"lower-probability": lower, "top-probability": top}, wrong.to_numpy())
 
     @property
     def warnings(self) -> list[str]:

@@ -128,9 +128,8 @@ def numbers(column: pl.Series) -> pl.Series:
     text = column.cast(pl.String).str.strip_chars()
     found = text.cast(pl.Float64, strict=False)
     if found.null_count() > text.null_count():
-        comma = text.str.contains(r"^[+-]?\d*,\d+$") & ~text.str.contains(
-            r"^[+-]?[1-9]\d{0,2},\d{3}$"
-        )
+        thousands = text.str.contains(r"^[+-]?[1-9]\d{0,2},\d{3}$")
+        comma = text.str.contains(r"^[+-]?\d*,\d+$") & ~thousands
         point = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
         found = pl.select(pl.when(comma).then(point).otherwise(found)).to_series()
     return found.alias(column.name)

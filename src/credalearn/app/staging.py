@@ -2,8 +2,7 @@
 
 ``RUN`` is made in ``.RUN.partial``; ``run.json`` is written last. An older run stays as it is until
 then, and waits in ``.RUN.old`` during the move. Killed at any moment, there is the old run or the
-new one, and the same command resumes from the last checkpoint. A process
-that changes a folder holds its lock, ``.lock`` inside it, until it ends.
+new one, and the same command resumes. A process that changes a folder holds ``.lock`` in it.
 """
 
 import shutil

@@ -172,10 +172,7 @@ def test_without_a_guarantee_the_message_says_what_to_do(bare: Run, tmp_path: Pa
     ("options", "message"),
     [
         ({"threshold": float("nan")}, "threshold must be a number of 0 or more and at most 1"),
-        (
-            {"threshold": 0.5, "decision": False},
-            "threshold must be left out where nothing is decided",
-        ),
+        ({"threshold": 0.5, "decision": False}, "threshold must be left out where nothing"),
     ],
 )
 def test_rejects_bad_options(options: dict[str, Any], message: str) -> None:

@@ -93,8 +93,9 @@ def test_leaves_out_items_with_one_vote(tmp_path: Path) -> None:
     found = certified(with_facts(run, annotations=pl.concat([votes, unsure])))
     assert (found.inflation.items, found.left_out, found.seen) == (90, 10, 95)
     assert found.lines[0].endswith("items. 10 with fewer than two votes were left out.")
-    single = replace(found, left_out=1)
-    assert single.lines[0].endswith("items. 1 with fewer than two votes was left out.")
+    assert (
+        replace(found, left_out=1).lines[0].endswith(" 1 with fewer than two votes was left out.")
+    )
 
 
 @pytest.mark.parametrize("kind", ["counts", "probabilities"])

@@ -101,11 +101,8 @@ def confused_pairs(
             found.append((float(shares[best]), int(first[best]), int(pairs.col[best])))
             shares[best] = 0
     found.sort(key=lambda each: (-each[0], *each[1:]))
-    return tuple(
-        (classes[first], classes[second], votes / everything)
-        for votes, first, second in found[:most]
-        if votes
-    )
+    named = (each for each in found[:most] if each[0])
+    return tuple((classes[a], classes[b], votes / everything) for votes, a, b in named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -204,6 +205,16 @@ class Annotations:
                     f"{self.source.path}, item {shown(self.items[item])}: the lower bounds must "
                     f"sum to at most 1; got {sums[item]:.3g}. To fix: lower one of them."
                 )
+
+
+def gold_alone(gold: Any, classes: tuple[str, ...]) -> Annotations:
+    """Annotations without a vote, for items that have gold labels."""
+    if gold is None:
+        raise CredalError("Pass votes or gold labels.")
+    path = Path(gold) if isinstance(gold, str | PathLike) else Path("the table")
+    schema = {**dict.fromkeys(("item", "annotator", "label"), pl.String), "weight": pl.Float64}
+    source = Origin(path, "gold", "gold labels, no votes", 0)
+    return Annotations("votes", (), classes, pl.DataFrame(schema=schema), source)
 
 
 def check_unweighted(annotations: Annotations, rule: str, *, instead: str = "") -> None:

@@ -67,7 +67,6 @@ def train(
     from credalearn.app.dataset import Dataset
     from credalearn.app.readers import read_annotations
     from credalearn.app.staging import CHECKPOINTS, check_place, sibling
-    from credalearn.app.steps.inspect import count_conflicts
     from credalearn.app.steps.train import train as train_run
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
@@ -79,8 +78,11 @@ def train(
         from credalearn.app.annotations.class_map import count_mapped, parse_map
 
         yield f"Map: {count_mapped(data.annotations, parse_map(rounds.map))}"
-    if conflicts := count_conflicts(data.annotations):
-        yield f"Labels as stated; {conflicts}"
+    if data.annotations.contains == "statements":
+        from credalearn.app.steps.inspect import count_conflicts
+
+        if conflicts := count_conflicts(data.annotations):
+            yield f"Labels as stated; {conflicts}"
     yield from data.lines
     try:
         run = train_run(data, output, replace(options, verbose=True))

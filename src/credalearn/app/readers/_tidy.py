@@ -159,9 +159,7 @@ def _coded(column: pl.Series, missing: Collection[str] | None = None) -> tuple[_
         labels = [clean_label(each) for each in given]
         cleaned = pl.Series([None if x in missing else x for x in labels], dtype=pl.String)
     else:
-        cleaned = given.str.strip_chars()
-        if (cleaned.str.len_bytes() != cleaned.str.len_chars()).any():  # ASCII is in form NFC
-            cleaned = cleaned.str.normalize("NFC")
+        cleaned = given.str.strip_chars().str.normalize("NFC")
     position = column.cast(pl.Enum(given)).to_physical().cast(pl.Int64).fill_null(-1)
     if cleaned.equals(given) and "" not in given:
         return position.to_numpy(), given

@@ -1,9 +1,8 @@
 """Argilla: its records with their ``responses``, or flat with lists for each question.
 
 Nested: ``responses`` is ``{question: [{value, user_id, status}]}``, or in older versions
-``[{user_id, status, values: {question: {value}}}]``. Flat: ``<question>.responses``,
-``<question>.responses.users``, ``<question>.responses.status``. Only submitted answers are votes. A
-record that nobody has answered lacks these fields.
+``[{user_id, status, values: {question: {value}}}]``. Flat: ``<question>.responses``, perhaps with
+``.users`` and ``.status``. A record that nobody has answered lacks these fields.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Batch results of Mechanical Turk: one row per assignment, in CSV.
 
-``WorkerId``, ``AssignmentStatus`` (a rejected assignment is no vote), ``Input.*`` what was shown,
-``Answer.*`` what was answered: a text, one column per choice with true or false, or
-``Answer.taskAnswers`` with JSON.
+A rejected assignment is no vote. ``Input.*`` is what was shown, ``Answer.*`` what was answered: a
+text, one column per choice with true or false, or ``Answer.taskAnswers`` with JSON.
 """
 
 import json

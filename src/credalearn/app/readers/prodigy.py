@@ -1,8 +1,8 @@
 """Prodigy: JSON Lines with ``answer`` (accept, reject, ignore) and who gave it.
 
 ``accept`` lists the chosen options. Without it the record asks whether ``label`` fits: to reject
-the file's only label is a vote against it; among several labels it says too little to be a vote.
-A class is the option's text; where an id has two texts or a text two ids, all go by their ids.
+the file's only label is a vote against it. A class is the option's text; where an id has two texts
+or a text two ids, all go by their ids.
 """
 
 from collections.abc import Iterator

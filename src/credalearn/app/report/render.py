@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import math
-import re
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -12,8 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from credalearn._formats import many, number, percent, visible
-
-_MARKDOWN_SPECIALS = re.compile(r"([\\|*_`<>\[\]~&$])")
+from credalearn.app._escape import escape_markdown
 
 
 def render_page(**content: Any) -> str:
@@ -63,9 +61,7 @@ def _unbroken(text: str) -> str:
 
 
 def _markdown_value(value: Any) -> str:
-    """Text as it is in a cell of a Markdown table: no cell ends, no mark-up, no HTML."""
-    text = visible(number(value) if isinstance(value, float) else str(value))
-    return _MARKDOWN_SPECIALS.sub(r"\\\1", " ".join(text.splitlines()))
+    return escape_markdown(visible(number(value) if isinstance(value, float) else str(value)))
 
 
 def _file(*parts: str) -> str:

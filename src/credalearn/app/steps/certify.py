@@ -115,9 +115,8 @@ class Certificate:
             if found.method in _BY_NAME:
                 how = f"Thresholds are the calibration scores: exact without ties, {exact}"
             elif _has_folds(self.run):
-                how = (
-                    "Thresholds, start and order of the tests are fixed by out-of-fold predictions."
-                )
+                fixed = "are fixed by out-of-fold predictions"
+                how = f"Thresholds, start and order of the tests {fixed}."
             else:
                 how = "Thresholds are quantiles of the calibration scores, and their number fixes "
                 how += f"the start of the tests: exact {exact}"

@@ -176,9 +176,8 @@ def _write_label_studio(
     if shown == text and (not _FIELD.fullmatch(field) or field in ("item", ROW)):
         field = "text"  # Label Studio cannot find the column by its own name
     facts = run.facts
-    model = (
-        f"{run.path.resolve().name}, {facts.imported or facts.options['method']}, {facts.created}"
-    )
+    maker = facts.imported or facts.options["method"]
+    model = f"{run.path.resolve().name}, {maker}, {facts.created}"
     tasks = []
     for row in chosen.iter_rows(named=True):
         others = {name.removeprefix("data:"): row[name] for name in data if name != shown}

@@ -13,7 +13,8 @@ import torch
 from credalearn._formats import listed, many, percent, shown
 from credalearn._options import keywords, option, same_option
 from credalearn.app._join import gold_column
-from credalearn.app.annotations.table import Annotations, Origin
+from credalearn.app._split import HELD_OUT
+from credalearn.app.annotations.table import Annotations, gold_alone
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.features import (
     feature_values,
@@ -82,8 +83,6 @@ def import_predictions(
     """Write a run of another model's probabilities: half of the items calibrate, half test."""
     options, output = options or ImportOptions(), Path(folder)
     check_place(output, overwrite=options.overwrite)
-    if votes is None and options.gold is None:
-        raise CredalError("Pass votes or gold labels.")
     name = options.model_name or "another model"
     if options.model_name is None and isinstance(probs, str | PathLike):
         name = Path(probs).name
@@ -91,8 +90,7 @@ def import_predictions(
         data = _of_dataset(probs, votes)
     else:
         data = _joined(probs, votes, options, reading or ReaderOptions())
-    unsplit = data.part is None
-    data = data.split(("calibration", "test")) if unsplit else data.without_training()
+    data = data.split(HELD_OUT) if data.part is None else data.without_training()
     with staged(output, overwrite=options.overwrite) as partial:
         facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}
         used = recorded_options(TrainOptions(random_state=options.random_state), images=False)
@@ -115,14 +113,6 @@ def imported_lines(run: Run) -> list[str]:
         f"Wrote {run.path}: {facts.learner}; items: {sizes}{right}.",
         f"Next: credalearn certify {run.path} --max-error 0.10",
     ]
-
-
-def gold_alone(gold: Any, classes: tuple[str, ...]) -> Annotations:
-    """Annotations without a vote, for items that have gold labels."""
-    path = Path(gold) if isinstance(gold, str | PathLike) else Path("the table")
-    schema = {**dict.fromkeys(("item", "annotator", "label"), pl.String), "weight": pl.Float64}
-    source = Origin(path, "gold", "gold labels, no votes", 0)
-    return Annotations("votes", (), classes, pl.DataFrame(schema=schema), source)
 
 
 def _of_dataset(probs: Any, data: Dataset) -> Dataset:

@@ -86,9 +86,8 @@ class Inspection:
         ]
         if facts.votes_per_item is not None:
             fewest, median, most = facts.votes_per_item
-            line = (
-                f"{median:g} {'vote' if median == 1 else 'votes'} per item ({fewest:g} to {most:g})"
-            )
+            unit = "vote" if median == 1 else "votes"
+            line = f"{median:g} {unit} per item ({fewest:g} to {most:g})"
             line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
             if facts.unanimous is None or facts.tied is None:
                 line += ": no disagreement can be learned from single votes"

@@ -101,10 +101,8 @@ class Decisions:
                 f"The model was trained on {self.trained_on:,} of these items; a guarantee is "
                 "about new items only."
             )
-        if self.made_by["guarantee"]:
-            lines.append(
-                f"Decided by the rule of {self.made_by['run']}: {self.made_by['guarantee']}"
-            )
+        if promise := self.made_by["guarantee"]:
+            lines.append(f"Decided by the rule of {self.made_by['run']}: {promise}")
         return lines if self.output is None else [*lines, f"Wrote {self.output}."]
 
 
@@ -276,7 +274,10 @@ def _distinct(stream: ItemStream) -> Iterator[Batch]:
                 "the same inputs."
             )
         for name, known in (("name", names), ("whole", whole)):
-            _remember(known, found.filter(first)[name].to_numpy())
+            # Sorted arrays, each more than twice as long as the next: few, and rarely merged.
+            known += [np.sort(found.filter(first)[name].to_numpy())] if first.any() else []
+            while len(known) > 1 and len(known[-2]) <= 2 * len(known[-1]):
+                known[-2:] = [np.sort(np.concatenate(known[-2:]), kind="stable")]
         start += len(first)
         if first.all():
             yield batch
@@ -286,14 +287,6 @@ def _distinct(stream: ItemStream) -> Iterator[Batch]:
             yield Batch(
                 batch.items.filter(first), batch.X[rows], digests, batch.extra.filter(first)
             )
-
-
-def _remember(known: list[np.ndarray], values: np.ndarray) -> None:
-    """Add values to sorted arrays, each more than twice as long as the next: few, rarely merged."""
-    if len(values):
-        known.append(np.sort(values))
-    while len(known) > 1 and len(known[-2]) <= 2 * len(known[-1]):
-        known[-2:] = [np.sort(np.concatenate(known[-2:]), kind="stable")]
 
 
 def _among(values: pl.Series, known: list[np.ndarray]) -> np.ndarray:

@@ -10,7 +10,7 @@ import polars as pl
 from credalearn._formats import listed, many
 from credalearn._options import check_options, keywords, same_option
 from credalearn.app._split import HELD_OUT
-from credalearn.app.annotations.table import Annotations
+from credalearn.app.annotations.table import Annotations, gold_alone
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import Request
 from credalearn.app.item_stream import known_items
@@ -113,10 +113,6 @@ def recalibrate(
     if (output / "run.json").exists():
         raise CredalError(f"{output} contains a run. To fix: choose a new folder.")
     if votes is None:
-        from credalearn.app.steps.import_predictions import gold_alone  # imports torch
-
-        if options.gold is None:
-            raise CredalError("Pass votes or gold labels.")
         votes = gold_alone(options.gold, run.classes)
     if not isinstance(votes, Annotations):
         reading = reading or ReaderOptions()
