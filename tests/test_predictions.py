@@ -118,3 +118,17 @@ def test_bounds_that_are_off_by_a_rounding_are_moved(
 def test_rejects_bad_predictions(make: Callable[[torch.Tensor], object], message: str) -> None:
     with pytest.raises(CredalError, match=message):
         make(torch.tensor([[0.5, 0.5]]))
+
+
+def test_tables_have_the_bounds_of_every_class(pred: CredalPredictions) -> None:
+    names = [f"c{number}" for number in range(pred.probs.shape[1])]
+    for table in (pred.to_polars(names), pred.to_pandas(names)):
+        assert list(table.columns)[:4] == [
+            "probability_c0",
+            "lower_c0",
+            "upper_c0",
+            "probability_c1",
+        ]
+        assert len(table) == len(pred)
+        assert list(table["lower_c1"]) == pred.lower[:, 1].tolist()
+    assert pred.to_polars().columns[-1] == f"upper_{len(names) - 1}"

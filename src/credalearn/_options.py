@@ -1,12 +1,22 @@
 """Options stated once: a dataclass field is the keyword, the check and the command option."""
 
 from dataclasses import MISSING, field, fields
+from os import PathLike
+from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from credalearn._checks import check_choice, check_number
+from credalearn._checks import check_choice, check_number, nearest
+from credalearn.errors import CredalError
+
+T = TypeVar("T")
 
 _LIMITS = ("least", "most", "above", "below")
+_PLAIN: dict[Any, tuple[Any, str]] = {  # what is accepted, in types and in words
+    bool: (bool, "True or False"),
+    str: (str, "text"),
+    Path: ((str, PathLike), "a path"),
+}
 
 
 def option(
@@ -35,19 +45,47 @@ def same_option(owner: type[Any], name: str, **changes: Any) -> Any:
 
 
 def check_options(options: Any) -> None:
-    """Raise unless every field of a dataclass has its type and lies in its range."""
+    """Raise unless every field of a dataclass has its type and lies in its range.
+
+    A text is accepted for a path, and one value or a list for a tuple.
+    """
     hints = get_type_hints(type(options))
     for each in fields(options):
-        value, kind = getattr(options, each.name), hints[each.name]
+        name, value, kind = each.name, getattr(options, each.name), hints[each.name]
         parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-        if value is None and NoneType in parts:
+        if Any in parts and get_origin(parts[0]) is tuple:  # paths or tables
+            several = () if value is None else value
+            several = several if isinstance(several, tuple | list) else (several,)
+            object.__setattr__(options, name, tuple(several))
+        if Any in parts or (value is None and NoneType in parts):
             continue
-        parts = tuple(part for part in parts if part is not NoneType)
-        if len(parts) == 1 and get_origin(parts[0]) is Literal:
-            check_choice(value, get_args(parts[0]), name=each.name)
-        elif parts in ((int,), (float,)):
+        (kind,) = (part for part in parts if part is not NoneType)
+        if get_origin(kind) is Literal:
+            check_choice(value, get_args(kind), name=name)
+        elif kind in (int, float):
             limits = {key: each.metadata.get(key) for key in _LIMITS}
-            check_number(value, name=each.name, whole=parts == (int,), **limits)
+            check_number(value, name=name, whole=kind is int, **limits)
+        elif get_origin(kind) is tuple:
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, tuple | list) or any(not isinstance(x, str) for x in texts):
+                raise CredalError(f"{name} must be text, or a list of texts; got {value!r}.")
+            object.__setattr__(options, name, tuple(texts))
+        else:
+            accepted, rule = _PLAIN[kind]
+            if not isinstance(value, accepted):
+                raise CredalError(f"{name} must be {rule}; got {value!r}.")
+            object.__setattr__(options, name, kind(value))
+
+
+def options_of(verb: str, kind: type[T], given: dict[str, Any]) -> T:
+    """The keywords that ``verb`` was called with, as its options; an unknown one is a TypeError."""
+    known = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            near = nearest(name, known)
+            fix = f"take one of {', '.join(known)}" if near is None else f"write {near}"
+            raise TypeError(f"{verb} has no option {name}. To fix: {fix}.")
+    return kind(**given)
 
 
 def keywords(options: Any) -> dict[str, Any]:

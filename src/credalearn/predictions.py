@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, final
 
 from numpy.typing import ArrayLike
@@ -235,6 +236,24 @@ class CredalPredictions:
         and ``strata`` as there and in :meth:`inflation`.
         """
         return inflation.covers(observed, self.lower, self.upper, self.probs, strata=strata)
+
+    def to_polars(self, classes: Sequence[Any] | None = None) -> Any:
+        """One row per item as a polars table: ``probability_0``, ``lower_0``, ``upper_0``, ….
+
+        ``classes``: names in place of the numbers, such as ``clf.classes_``.
+        """
+        return import_module("polars").DataFrame(self._columns(classes))
+
+    def to_pandas(self, classes: Sequence[Any] | None = None) -> Any:
+        """The same as a pandas table."""
+        return import_module("pandas").DataFrame(self._columns(classes))
+
+    def _columns(self, classes: Sequence[Any] | None) -> dict[str, Any]:
+        parts = {"probability": self.probs, "lower": self.lower, "upper": self.upper}
+        numbers = range(self.probs.shape[1])
+        named = zip(numbers, numbers if classes is None else classes, strict=True)
+        arrays = {part: each.detach().double().cpu().numpy() for part, each in parts.items()}
+        return {f"{part}_{name}": arrays[part][:, k] for k, name in named for part in arrays}
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same predictions on another device or in another dtype, as ``torch.Tensor.to``."""

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import credalearn as cl
+from credalearn.app.annotations.merge import merge
 from credalearn.app.dataset import Dataset
 from made_annotations import votes_of
 from present import present
@@ -42,7 +43,7 @@ def test_tables_have_a_row_per_item(team: Team) -> None:
     frame = data.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame["n:cat"].tolist() == data.counts[:, 0].tolist()
-    assert data.inspect()[0] == "60 items with features size, weight; 12 groups by patient"
+    assert data.lines[0] == "60 items with features size, weight; 12 groups by patient"
     assert team_data(team).to_polars()["split"].null_count() == 60
 
 
@@ -122,7 +123,7 @@ def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> N
     group = random.integers(0, 12, size=40)
     label = random.choice(["cat", "dog"], size=40)
     rows = list(zip(items, ["ann"] * 40, label, strict=True))
-    votes = votes_of(rows[:30]).merge(votes_of([*rows[30:], ("x0", "bo", "cat")]))
+    votes = merge(votes_of(rows[:30]), votes_of([*rows[30:], ("x0", "bo", "cat")]))
     table = pl.DataFrame({"item": items, "size": range(40), "of": [f"g{each}" for each in group]})
     options: dict[str, Any] = {"group": "of"} if grouped else {"drop": ("of",)}
     data = Dataset(votes, features=table, random_state=random_state, **options)
@@ -196,7 +197,7 @@ def test_gold_labeled_items_without_votes_calibrate_and_test(team: Team, tmp_pat
     assert (data.truth[:30] == -1).all()
     assert [CLASSES[index] for index in data.truth[30:]] == gold["gold"].to_list()
     note = "30 items with a gold label and no votes: for calibration and test only"
-    assert note in data.inspect()
+    assert note in data.lines
     grouped = features.join(table.select("item", "patient"), on="item")
     grouped = grouped.with_columns(patient=pl.col("patient").replace("p6", "p5"))
     held = Dataset(cl.read_annotations(voted), features=grouped, gold=gold, group="patient").split()

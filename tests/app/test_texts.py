@@ -85,7 +85,7 @@ def test_the_text_of_an_export_is_found(tool: str, tmp_path: Path) -> None:
     assert np.asarray(data.X).tolist() == texts
     assert data.items == [f"m{row}" for row in range(30)]
     assert data.inputs.kind == "texts"
-    (line,) = data.inspect()
+    (line,) = data.lines
     assert line.startswith("30 items with texts in '")
     assert str(path) in line
     if tool == "label-studio":
@@ -150,7 +150,7 @@ def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
     ]
     export = cl.read_annotations(pl.DataFrame(rows))
     for columns in ("message", ("title", "message")):
-        assert "5 texts are empty" in cl.Dataset(export, text=columns).inspect()[0]
+        assert "5 texts are empty" in cl.Dataset(export, text=columns).lines[0]
     with pytest.raises(cl.CredalError, match=r"texts of all 30 items in .* are empty.*--text"):
         cl.Dataset(export, text="nothing")
     run = cl.Run.train(cl.Dataset(export, text="message"), tmp_path / "run")

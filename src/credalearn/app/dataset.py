@@ -4,9 +4,8 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +13,7 @@ from scipy.sparse import csr_array
 
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
-from credalearn._options import check_options, option
+from credalearn._options import check_options, option, options_of
 from credalearn.app._join import TEXT, Gold, gold_column, join_images, join_table
 from credalearn.app._split import SPLITS, assign
 from credalearn.app.annotations.agreement import majority
@@ -22,7 +21,12 @@ from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features
+from credalearn.app.readers import read_later
+from credalearn.app.sources import to_pandas
 from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.inspect import Inspection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +68,14 @@ class DatasetOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
-        object.__setattr__(self, "text", text)
-        several = isinstance(self.features, tuple | list)
-        object.__setattr__(self, "features", tuple(self.features) if several else (self.features,))
-        if bool(self.features) + (self.images is not None) + bool(text) > 1:
+        if bool(self.features) + (self.images is not None) + bool(self.text) > 1:
             raise CredalError("Pass only one of --text, --features and --images.")
         if not self.features and self.drop:
             raise CredalError(f"drop must be left out without features; got {listed(self.drop)}.")
         if self.features and self.table is not None:
             raise CredalError("table must be left out with features, which have their own columns.")
-        if self.split is not None and (self.validation, self.test) != (None, None):
+        official = [each for each in (self.validation, self.test) if each is not None]
+        if self.split is not None and official:
             raise CredalError("Pass either --split, or --validation and --test.")
 
     @property
@@ -88,10 +89,11 @@ class DatasetOptions:
 class Dataset:
     """Annotated items with their inputs, in one order.
 
-    Items of later rounds (:meth:`Annotations.merge`) are trained on only: people choose them,
-    usually hard ones, and guarantees are about items as they come. Items with a gold label and
-    without annotation are never trained on: drawn splits put them into calibration and test, and
-    the other items into training, unless the former are few and the latter have gold labels too.
+    Items of later rounds (``merge`` of ``read_annotations``) are trained on only: people choose
+    them, usually hard ones, and guarantees are about items as they come. Items with a gold label
+    and without annotation are never trained on: drawn splits put them into calibration and test,
+    and the other items into training, unless the former are few and the latter have gold labels
+    too.
 
     Args:
         annotations: What people said about the items.
@@ -144,15 +146,19 @@ class Dataset:
     place: Callable[[int], str]
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
-        chosen = DatasetOptions(**options)
-        for given in (annotations, chosen.validation or annotations, chosen.test or annotations):
-            if not isinstance(given, Annotations):
-                raise CredalError(
-                    f"annotations must be Annotations; got {type(given).__name__}. To fix: pass "
-                    "what credalearn.read_annotations returns."
-                )
-        if (chosen.validation, chosen.test) != (None, None):
-            official: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
+        chosen = options_of("Dataset", DatasetOptions, options)
+        if not isinstance(annotations, Annotations):
+            raise CredalError(
+                f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
+                "what credalearn.read_annotations returns."
+            )
+        splits = {"calibration": chosen.validation, "test": chosen.test}
+        official = {
+            name: each if isinstance(each, Annotations) else read_later(each, annotations)
+            for name, each in splits.items()
+            if each is not None
+        }
+        if official:
             annotations = join_splits(annotations, **official)
         join = join_table if chosen.images is None else join_images
         found, gold = join(annotations, chosen)
@@ -248,7 +254,12 @@ class Dataset:
         vars(new).update(values)
         return new
 
-    def inspect(self) -> list[str]:
+    def inspect(self, **options: Any) -> "Inspection":
+        """What its annotations contain and where people disagree: :meth:`Annotations.inspect`."""
+        return self.annotations.inspect(**options)
+
+    @property
+    def lines(self) -> list[str]:
         """What the dataset contains, in lines for people."""
         inputs, sizes = self.inputs, Counter([] if self.part is None else self.part.tolist())
         what = "images"
@@ -286,7 +297,7 @@ class Dataset:
 
     def to_pandas(self) -> Any:
         """The same as a pandas table."""
-        return import_module("pandas").DataFrame(self.to_polars().to_dict(as_series=False))
+        return to_pandas(self.to_polars())
 
     def table(self) -> pl.DataFrame:
         """The table of items that a run keeps: all but the inputs, and the start of texts."""

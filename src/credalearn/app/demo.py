@@ -10,7 +10,6 @@ from credalearn.app.dataset import Dataset
 from credalearn.app.nodules import CLASSES, load_nodules
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
-from credalearn.app.steps.inspect import inspect
 
 _TITLE = "Lung nodules that radiologists disagree about"
 
@@ -23,12 +22,12 @@ def run_demo(output: Path) -> Iterator[str]:
 
     yield from ("", f"$ credalearn inspect {votes} --format counts")
     annotations = read_annotations(votes, format="counts")
-    yield from inspect(annotations).lines()
+    yield from annotations.inspect().lines
 
     given = f"--format counts --features {features} --group patient"
     yield from ("", f"$ credalearn train {votes} {given} -o {run}")
     data = Dataset(annotations, features=features, group="patient")
-    yield from data.inspect()
+    yield from data.lines
     trained = Run.train(data, run, overwrite=True)
     facts = trained.facts
     yield from facts.comparison.lines if facts.comparison is not None else ()

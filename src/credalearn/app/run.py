@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import polars as pl
 
 from credalearn._files import whole_file, writing
+from credalearn._options import options_of
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import (
     MADE_FROM,
@@ -48,9 +49,9 @@ if TYPE_CHECKING:
 OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Run:
-    """A finished run, as :meth:`load` reads it. Files that change later do not change it.
+    """A finished run, as :meth:`load` reads it. Of its verbs, only :meth:`certify` changes it.
 
     The keywords of a verb are the options of the command of the same name: those of
     ``run.defer`` are the fields of ``DeferOptions``, as ``credalearn defer --help`` lists them.
@@ -106,7 +107,7 @@ class Run:
         """Train on a dataset and write the run to ``folder``; called again, it resumes."""
         from credalearn.app.steps.train import TrainOptions, train
 
-        return train(data, folder, TrainOptions(**options))
+        return train(data, folder, options_of("Run.train", TrainOptions, options))
 
     @classmethod
     def from_predictions(cls, probs: Any, votes: Any, folder: str | Path, **options: Any) -> "Run":
@@ -122,7 +123,9 @@ class Run:
         """
         from credalearn.app.steps.import_predictions import ImportOptions, import_predictions
 
-        return import_predictions(probs, votes, folder, ImportOptions(**options))
+        return import_predictions(
+            probs, votes, folder, options_of("Run.from_predictions", ImportOptions, options)
+        )
 
     def predictor(self) -> "Predictor":
         """What predicts items: the model, or for an imported run their given probabilities."""
@@ -160,10 +163,10 @@ class Run:
 
         # Read again: a failed request, and one through another record, counts as well.
         check_there(self.path, self.stamp)
-        found = certify(Run.load(self.path), CertifyOptions(**options))
-        # The record follows what it wrote itself, so that run.predict() can be called next.
-        for name in ("guarantee", "sets", "requests"):
-            object.__setattr__(self, name, getattr(found.run, name))
+        found = certify(Run.load(self.path), options_of("run.certify", CertifyOptions, options))
+        # What it wrote itself, so that run.predict() can be called next.
+        self.guarantee, self.sets = found.run.guarantee, found.run.sets
+        self.requests = found.run.requests
         return found
 
     def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":
@@ -177,13 +180,13 @@ class Run:
         """
         from credalearn.app.steps.predict import PredictOptions, predict
 
-        return predict(self, data, output, PredictOptions(**options))
+        return predict(self, data, output, options_of("run.predict", PredictOptions, options))
 
     def defer(self, data: Any, output: str | Path, **options: Any) -> "Deferred":
         """Write the deferred items, least certain first, as Label Studio tasks or CSV."""
         from credalearn.app.steps.defer import DeferOptions, defer
 
-        return defer(self, data, output, DeferOptions(**options))
+        return defer(self, data, output, options_of("run.defer", DeferOptions, options))
 
     def recalibrate(self, votes: Any, folder: str | Path, **options: Any) -> "Recalibration":
         """Check the model on newly annotated items, and calibrate it on them in a new run.
@@ -192,19 +195,21 @@ class Run:
         """
         from credalearn.app.steps.recalibrate import RecalibrateOptions, recalibrate
 
-        return recalibrate(self, votes, folder, RecalibrateOptions(**options))
+        return recalibrate(
+            self, votes, folder, options_of("run.recalibrate", RecalibrateOptions, options)
+        )
 
     def report(self, *others: "Run", **options: Any) -> "ReportResult":
         """Write a one-page HTML report about the run, compared with others."""
         from credalearn.app.steps.report import ReportOptions, report
 
-        return report(self, ReportOptions(**options), others)
+        return report(self, options_of("run.report", ReportOptions, options), others)
 
     def export(self, **options: Any) -> "Exported":
         """Write the model as ONNX, with its model card."""
         from credalearn.app.steps.export import ExportOptions, export
 
-        return export(self, ExportOptions(**options))
+        return export(self, options_of("run.export", ExportOptions, options))
 
     def keeping(self, **values: Any) -> Self:
         """The run with a new guarantee, sets, requests or reason to be outdated, each in a file."""
@@ -259,6 +264,12 @@ class Run:
             pl.col(votes).cast(pl.Float64).fill_null(0).fill_nan(0),
             score=pl.col((score or self.deferral_score).replace("-", "_")),
         )
+
+    def test_scores(self) -> dict[str, float]:
+        """On the test items, cross-entropy to the votes and micro-F1; empty without votes."""
+        from credalearn.app.steps.voted_items import soft_scores
+
+        return soft_scores(self)
 
     @property
     def deferral_score(self) -> "DeferralScore":

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -146,6 +147,11 @@ def texts(table: pl.DataFrame) -> pl.DataFrame:
             text = number.when(column.is_not_nan()).then(text).alias(name)
         columns.append(text)
     return table.select(columns)
+
+
+def to_pandas(table: pl.DataFrame) -> Any:
+    """The table as a pandas DataFrame; not by polars, which needs pyarrow for it."""
+    return import_module("pandas").DataFrame(table.to_dict(as_series=False))
 
 
 def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | None) -> Source:

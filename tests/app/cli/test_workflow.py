@@ -86,6 +86,8 @@ def test_wide_labels_are_reported_where_sets_are_learned(tmp_path: Path, run: Co
     done = run(*train_arguments(make_team(tmp_path), *wide))
     assert "The labels are wide" in done.out
     assert "pass --labels relax-ties, or collect more votes" in done.out
+    trained = Run.load(tmp_path / "run")
+    assert trained.facts.advice[0] in done.out
     done = run(*train_arguments(make_team(tmp_path), *wide, "--method", "softmax"))
     assert "The labels are wide" not in done.out
 
@@ -106,6 +108,8 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
     assert Run.load(demo["run"]).guarantee is not None
     found = facts(*train_arguments(team))
     assert found["run"] == str(trained)
+    assert found["test_scores"] == Run.load(trained).test_scores()
+    assert found["test_scores"]["items"] == 12
     assert found["splits"]["train"] == Run.load(trained).facts.splits["train"]
     found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
     guarantee = present(Run.load(trained).guarantee)

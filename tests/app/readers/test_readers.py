@@ -1,7 +1,7 @@
 """Every reader passes one contract: recognized by content, opened once, counted as by hand."""
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,7 +24,7 @@ from annotation_exports import (
     studio_task,
     to_lines,
 )
-from credalearn.app.readers import READERS, read_annotations, read_rounds
+from credalearn.app.readers import READERS, read_annotations
 from credalearn.app.readers.options import Format, ReaderOptions, RoundOptions
 from credalearn.errors import CredalError
 from opens import count_opens
@@ -251,23 +251,25 @@ def test_later_rounds_are_read_as_what_continues_the_first(write: Write) -> None
     first = write("msg,who,what\n1,ann,cat\n2,ann,dog\n", "first.csv")
     tasks = [studio_task(1, {"item": "2"}, {"q": "cat"})]
     later = (write("item,annotator,label\n1,bo,cat\n", "b.csv"), write(to_lines(tasks), "c.json"))
-    options = RoundOptions(item="msg", annotator="who", label="what", merge=later)
-    found = read_rounds(first, options)
+    columns: dict[str, Any] = {"item": "msg", "annotator": "who", "label": "what"}
+    found = read_annotations(first, **columns, merge=later)
     assert found.counts().tolist() == [[2, 0], [1, 1]]
     assert found.annotators == ("ann", "bo", "0")
     assert found.source.later == later
-    named = replace(options, merge=(later[1],), merge_item="id")
-    assert read_rounds(first, named).counts().tolist() == [[2, 0], [0, 1]]
+    table = pl.read_csv(later[0])  # in memory, as one value
+    assert read_annotations(first, **columns, merge=table).counts().tolist() == [[2, 0], [0, 1]]
+    named = read_annotations(first, **columns, merge=later[1], merge_item="id")
+    assert named.counts().tolist() == [[2, 0], [0, 1]]
 
 
 def test_votes_may_follow_counts_whatever_the_format_of_the_first(write: Write) -> None:
     first = write("item,cat,dog\nx,1,0\ny,1,1\n", "first.csv")
     later = write("item,annotator,label\nx,ann,dog\n", "later.csv")
-    found = read_rounds(first, RoundOptions(format="counts", merge=(later,)))
+    found = read_annotations(first, format="counts", merge=(later,))
     assert found.counts().tolist() == [[1, 1], [1, 1]]
     unknown = write("item,annotator,label\nx,ann,eel\n", "unknown.csv")
     with pytest.raises(CredalError, match=r"line 2: 'eel' is none of .*--missing=eel, .* --map"):
-        read_rounds(first, RoundOptions(format="counts", merge=(unknown,)))
+        read_annotations(first, format="counts", merge=(unknown,))
 
 
 def test_missing_labels_are_no_votes_and_named_classes_are_no_codes(write: Write) -> None:
@@ -290,14 +292,14 @@ def test_items_of_another_split_are_not_merged_by_their_names(write: Write) -> N
     head = "id,text,rater,label\n"
     first = write(head + "1,Hi,a,x\n2,Bye,a,y\n", "train.csv")
     again = write(head + "1, Hi ,b,y\n2,,b,y\n", "again.csv")  # an empty text is not known
-    assert read_rounds(first, RoundOptions(merge=(again,))).counts().tolist() == [[1, 1], [0, 2]]
+    assert read_annotations(first, merge=(again,)).counts().tolist() == [[1, 1], [0, 2]]
     other = write(head + "1,Howdy,b,x\n2,Bye,b,y\n", "dev.csv")
     for conflicts in ("refuse", "newest"):
         with pytest.raises(CredalError, match=r"dev.csv: 1 item has the name of a different"):
-            read_rounds(first, RoundOptions(merge=(other,), merge_conflicts=conflicts))
+            read_annotations(first, merge=(other,), merge_conflicts=conflicts)
     unknown = write("id,rater,label\n1,a,y\n", "votes.csv")
     with pytest.raises(CredalError, match=r"if the names start again in each file, give every"):
-        read_rounds(first, RoundOptions(merge=(unknown,)))
+        read_annotations(first, merge=(unknown,))
 
 
 def test_reader_options_have_help_and_are_fields_of_round_options() -> None:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from annotation_exports import LONG, SAID, Write
+from credalearn.app.annotations.merge import merge
 from credalearn.app.cli import app
 from credalearn.app.labels import make_labels
 from credalearn.app.readers import read_annotations
@@ -39,11 +40,11 @@ def test_people_of_two_rounds_are_merged_and_plain_votes_refused(write: Write) -
     names = ["cat", "dog", "fox", "owl"]
     first = read_annotations(write(SAID[: SAID.index("x,bo")]), classes=names)
     second = read_annotations(write(SAID, name="later.csv"), classes=names)
-    assert first.merge(second).table.equals(second.table)
+    assert merge(first, second).table.equals(second.table)
     with pytest.raises(CredalError, match=r"cat, 1.0, 70.0.* and cat, 1.0, 75.0"):
-        first.merge(read_annotations(write(SAID.replace("cat,70", "cat,75"))))
+        merge(first, read_annotations(write(SAID.replace("cat,70", "cat,75"))))
     with pytest.raises(CredalError, match=r"one kind; .*contains statements, .*votes"):
-        first.merge(read_annotations(write(LONG + "z,ann,cat\nz,bo,dog\n")))
+        merge(first, read_annotations(write(LONG + "z,ann,cat\nz,bo,dog\n")))
 
 
 def test_the_command_trains_on_statements(tmp_path: Path) -> None:

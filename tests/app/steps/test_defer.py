@@ -56,6 +56,8 @@ def test_tasks_are_the_deferred_items_least_certain_first(
     assert opens["data.csv"] == 1
     assert (found.items, found.deferred, found.written) == (50, len(wanted), len(wanted))
     assert found.lines[0] == f"50 items: {len(wanted)} deferred."
+    assert found.to_polars().equals(wanted.select("item", "label", "lower", "score"))
+    assert list(found.to_pandas()["item"]) == wanted["item"].to_list()
     rows = {row["item"]: row for row in pl.read_csv(data).iter_rows(named=True)}
     tasks = read_tasks(tmp_path / "tasks.json")
     assert [task["data"]["item"] for task in tasks] == wanted["item"].to_list()

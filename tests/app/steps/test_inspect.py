@@ -1,11 +1,19 @@
 """What ``inspect`` says: facts for a run, at most eight lines for people, consensus labels."""
 
+import json
 import tracemalloc
+from pathlib import Path
+
+import msgspec
+import pytest
 
 from annotation_exports import LONG, Write
 from credalearn.app.readers import read_annotations
 from credalearn.app.steps.inspect import consensus, inspect
+from credalearn.errors import CredalError
 from made_annotations import Vote, bounds_of, shares_of, three_items, votes_of
+from present import present
+from team_files import Capture, make_team, succeed, team_data
 
 
 def test_memory_does_not_grow_with_items_times_classes() -> None:
@@ -14,7 +22,7 @@ def test_memory_does_not_grow_with_items_times_classes() -> None:
     ]
     made = votes_of(votes)
     tracemalloc.start()
-    assert inspect(made).facts.votes == 6000
+    assert inspect(made).annotations.votes == 6000
     assert len(consensus(made)) == 3000
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -26,7 +34,7 @@ def test_lines_report_outliers_and_missing_votes() -> None:
     votes += [(f"i{n}", "far", "cow") for n in range(30)]
     votes += [("i2", "d", None), ("j", "d", None)]
     found = inspect(votes_of(votes))
-    text = "\n".join(found.lines())
+    text = "\n".join(found.lines)
     assert [each.name for each in found.far] == ["far"]
     assert found.unvoted == 1
     for said in (
@@ -40,7 +48,7 @@ def test_lines_report_outliers_and_missing_votes() -> None:
 
 def test_facts_are_those_of_the_annotations(write: Write) -> None:
     annotations = read_annotations(write(LONG + "x,a,cat\nx,b,dog\nx,c,\ny,a,cat\n"))
-    facts = inspect(annotations).facts
+    facts = inspect(annotations).annotations
     assert (facts.items, facts.annotators, facts.votes) == (2, 2, 3)
     assert facts.left_out == {"empty": 1}
     assert facts.item == "task"
@@ -54,3 +62,27 @@ def test_consensus_is_the_single_leading_class() -> None:
     unvoted = consensus(shares_of("counts", ("1", "2"), x=[0, 0], y=[1, 3]))
     assert unvoted.rows() == [("x", None, 0.0, 0.0), ("y", "2", 4.0, 0.75)]
     assert consensus(bounds_of(("x", "1", 0.6), ("x", "2", 0.1)))["label"][0] == "1"
+
+
+def test_python_gets_the_facts_that_the_command_prints(tmp_path: Path, capsys: Capture) -> None:
+    team, table = make_team(tmp_path), tmp_path / "table.csv"
+    votes = read_annotations(team.votes)
+    for flags, options in (
+        ((), {}),
+        (("-o", table), {"output": table}),
+        (("--rules",), {"rules": True}),
+    ):
+        made = votes.inspect(**options)
+        written = table.read_bytes() if options.get("output") else b""
+        done = succeed(capsys, "inspect", team.votes, *flags)
+        assert done.out.splitlines() == made.lines
+        assert written == (table.read_bytes() if options.get("output") else b"")
+        printed = json.loads(succeed(capsys, "inspect", team.votes, *flags, "--json").out)
+        plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731
+        assert printed == json.loads(msgspec.json.encode(made.facts, enc_hook=plain))
+    assert present(votes.inspect(rules=True).rules).best is not None
+    data = team_data(team)
+    assert data.inspect().facts == data.annotations.inspect().facts
+    assert data.inspect().table["label"].null_count() < 60
+    with pytest.raises(CredalError, match=r"votes.csv is an input of this command"):
+        votes.inspect(output=team.votes)

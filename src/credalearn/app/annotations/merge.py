@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import polars as pl
 
-from credalearn._checks import check_choice
 from credalearn._formats import many, shown
 from credalearn.app._csv_file import escape_csv
 from credalearn.app.annotations.table import Annotations, Conflicts, Origin
@@ -21,7 +20,6 @@ def merge(
     first: Annotations, second: Annotations, *, conflicts: Conflicts = "refuse"
 ) -> Annotations:
     """What was said in two rounds; what both say counts once, unless nobody is named."""
-    check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)
     known, pairs = first.source.contents, second.source.contents.items()
     others = [item for item, content in pairs if known.get(item, content) != content]
@@ -105,23 +103,22 @@ def _renamed(annotations: Annotations, names: Mapping[str, str]) -> Annotations:
     )
 
 
-def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations:
+def join_splits(train: Annotations, **splits: Annotations) -> Annotations:
     """Annotations with those of official splits; ids that start again become ``test:1``."""
     found, split_of = train, dict(train.source.splits)
     known = set(train.source.contents.items())
     for name, part in splits.items():
-        if part is not None:
-            if same := known & set(part.source.contents.items()):
-                have = many(len(same), "item has", "items have")
-                raise CredalError(
-                    f"{part.source.path}: {have} the name and content of an item of another split, "
-                    f"such as {shown(min(same)[0])}. To fix: take them out of one of the files."
-                )
-            known |= set(part.source.contents.items())
-            if not set(found.items).isdisjoint(part.items):
-                part = _renamed(part, {item: f"{name}:{item}" for item in part.items})
-            split_of |= dict.fromkeys(part.items, name)
-            found = merge(found, part)
+        if same := known & set(part.source.contents.items()):
+            have = many(len(same), "item has", "items have")
+            raise CredalError(
+                f"{part.source.path}: {have} the name and content of an item of another split, "
+                f"such as {shown(min(same)[0])}. To fix: take them out of one of the files."
+            )
+        known |= set(part.source.contents.items())
+        if not set(found.items).isdisjoint(part.items):
+            part = _renamed(part, {item: f"{name}:{item}" for item in part.items})
+        split_of |= dict.fromkeys(part.items, name)
+        found = merge(found, part)
     return replace(found, source=replace(found.source, splits=split_of))
 
 

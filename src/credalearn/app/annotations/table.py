@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -13,9 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
 from credalearn._formats import listed, percent, shown
+from credalearn._options import options_of
 from credalearn.app.facts import Kind
-from credalearn.app.sources import Source
+from credalearn.app.sources import Source, to_pandas
 from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.inspect import Inspection
 
 Conflicts = Literal["refuse", "newest", "add"]
 
@@ -45,6 +48,7 @@ class Origin:
     # Of each file; the rows are ``item``, all different, and ``row``, where it is first.
     tables: tuple[tuple[Source, pl.DataFrame], ...] = field(default=(), repr=False)
     splits: Mapping[str, str] = field(default_factory=dict, repr=False)  # official ones, by item
+    reading: Any = field(default=None, repr=False)  # the options of the reader; None without one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,14 +142,14 @@ class Annotations:
         columns = [top.to_list(), most.to_numpy(), second.to_list(), next_most.to_numpy()]
         return [*columns, impossible], table["place"].cast(pl.Int64).to_numpy()
 
-    def merge(self, *later: "Annotations", conflicts: Conflicts = "refuse") -> "Annotations":
-        """These annotations and those of later rounds; see ``annotations.merge.merge``."""
-        from credalearn.app.annotations.merge import merge
+    def inspect(self, **options: Any) -> "Inspection":
+        """What they contain and where people disagree; ``output``: a table of consensus labels.
 
-        found = self
-        for each in later:
-            found = merge(found, each, conflicts=conflicts)
-        return found
+        With ``rules=True``, label rules are compared on held-out votes; ``output`` has the result.
+        """
+        from credalearn.app.steps.inspect import InspectOptions, inspect
+
+        return inspect(self, options_of("inspect", InspectOptions, options))
 
     def to_polars(self) -> pl.DataFrame:
         """The table."""
@@ -153,7 +157,7 @@ class Annotations:
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame."""
-        return import_module("pandas").DataFrame(self.table.to_dict(as_series=False))
+        return to_pandas(self.table)
 
     def _code(self, column: str, names: tuple[str, ...]) -> NDArray[np.int64]:
         if len(set(names)) < len(names):

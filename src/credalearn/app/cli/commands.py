@@ -24,9 +24,6 @@ Votes = Annotated[
 RunFolder = Annotated[Path, typer.Argument(help="Folder of a run.")]
 Data = Annotated[Path, typer.Argument(help="Table or array of features, or a folder of images.")]
 NewRun = Annotated[Path, typer.Option("--output", "-o", help="Folder of the new run.")]
-# Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
-# votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
-_MUCH_OPEN = 0.6
 
 
 def demo(
@@ -46,42 +43,15 @@ def demo(
 
 def inspect(
     export: Export,
-    options: Annotated[Any, "readers.options.RoundOptions"],
-    rules: Annotated[
-        bool, typer.Option("--rules", help="Compare label rules on held-out votes.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Table of consensus labels, or of rules with --rules."),
-    ] = None,
-) -> Iterator[str | dict[str, Any]]:
+    reading: Annotated[Any, "readers.options.RoundOptions"],
+    options: Annotated[Any, "steps.inspect.InspectOptions"],
+) -> Output:
     """Show what an export contains and where annotators disagree."""
-    from credalearn.app.readers import read_rounds
-    from credalearn.app.steps.inspect import consensus
-    from credalearn.app.steps.inspect import inspect as inspect_annotations
+    from credalearn._options import keywords
+    from credalearn.app.readers import read_annotations
 
-    if output is not None:  # before the work
-        from credalearn.app.table_writer import check_output, write_frames
-
-        check_output(output, data=export)
-    found = read_rounds(export, options)
-    inspected = inspect_annotations(found)
-    yield from inspected.lines()[: 1 if rules else None]
-    facts = asdict(inspected)
-    yield {**facts.pop("facts"), **facts}
-    table = None
-    if rules:
-        from credalearn.app.steps.rules import compare_rules  # imports torch
-
-        compared = compare_rules(found)
-        yield from compared.lines()
-        table = compared.table()
-        yield {"rules": table.to_dicts()}
-    if output is not None:
-        table = consensus(found) if table is None else table
-        write_frames(output, iter([table]), table.schema)
-        yield f"Wrote {output}."
-        yield {"output": output}
+    found = read_annotations(export, **keywords(reading)).inspect(**keywords(options))
+    return [*found.lines, found.facts]
 
 
 def train(
@@ -95,18 +65,13 @@ def train(
     from credalearn._formats import listed, many
     from credalearn._options import keywords
     from credalearn.app.dataset import Dataset
-    from credalearn.app.readers import read_later, read_rounds
+    from credalearn.app.readers import read_annotations
     from credalearn.app.staging import CHECKPOINTS, check_place, sibling
     from credalearn.app.steps.train import train as train_run
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
-    votes = read_rounds(export, rounds)
-    official = {
-        name: read_later(path, votes, rounds)
-        for name in ("validation", "test")
-        if (path := getattr(inputs, name)) is not None
-    }
-    data = Dataset(votes, **keywords(inputs) | official)
+    votes = read_annotations(export, **keywords(rounds))
+    data = Dataset(votes, **keywords(inputs))
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
     if rounds.map:
@@ -118,7 +83,7 @@ def train(
 
         if conflicts := count_conflicts(data.annotations):
             yield f"Labels as stated; {conflicts}"
-    yield from data.inspect()
+    yield from data.lines
     try:
         run = train_run(data, output, replace(options, verbose=True))
     except KeyboardInterrupt:
@@ -127,49 +92,24 @@ def train(
         raise KeyboardInterrupt("nothing was written") from None
     facts = run.facts
     for why, count in facts.inputs.left_out.items():
-        if why not in data.inputs.left_out:  # which data.inspect() has named
+        if why not in data.inputs.left_out:  # which data.lines has named
             yield f"Left out: {many(count, 'item')} {why}"
-    yield from _advice(run)
+    yield from facts.advice
     yield from facts.comparison.lines if facts.comparison is not None else ()
-    scores: dict[str, float] = {}
-    if inputs.test is not None:
-        from credalearn.app.steps.voted_items import soft_scores
+    scores = run.test_scores()
+    if inputs.test is not None and scores:
         from credalearn.guarantees.truths import TRUTHS
 
-        scores = soft_scores(run)
-        if scores:
-            yield (
-                f"{many(int(scores['items']), 'test item')}: cross-entropy "
-                f"{scores['cross_entropy']:.3f} to the votes; micro-F1 (accuracy) "
-                f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
-                f"{many(int(scores['judged_items']), 'item')}"
-            )
+        yield (
+            f"{many(int(scores['items']), 'test item')}: cross-entropy "
+            f"{scores['cross_entropy']:.3f} to the votes; micro-F1 (accuracy) "
+            f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
+            f"{many(int(scores['judged_items']), 'item')}"
+        )
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
-    yield {"run": output, **asdict(facts), "test_scores": scores}
-
-
-def _advice(run: "Run") -> Iterator[str]:
-    from credalearn._formats import many
-    from credalearn.methods import METHODS
-
-    facts = run.facts
-    yield from filter(None, [facts.leak_warning])
-    learns_sets = facts.options["method"] == "auto" or METHODS[facts.options["method"]].learns_sets
-    if facts.label_diameter > _MUCH_OPEN and learns_sets:
-        fix = "collect more votes per item"
-        if facts.annotations.kind == "bounds" or facts.annotations.stated:
-            fix = "state larger bounds"
-        elif facts.options["labels"] != "relax-ties":
-            fix = f"pass --labels relax-ties, or {fix}"
-        size = f"mean diameter {facts.label_diameter:.2f} of 1"
-        yield f"The labels are wide ({size}), so there is little to learn. To fix: {fix}."
-    if facts.later_items:
-        yield (
-            f"For training only: {many(facts.later_items, 'item')} of later rounds. People chose "
-            "what is in them, and a guarantee is about items as they come."
-        )
+    yield {"run": output, **asdict(facts), "advice": facts.advice, "test_scores": scores}
 
 
 def import_(

@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import shown
+from credalearn._options import options_of
+from credalearn.app.annotations.merge import merge
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.readers import (
     argilla,
@@ -73,9 +75,10 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
     Args:
         source: Path of the export; or a pandas or polars table; or an array (items, classes) of
             counts or probabilities, with ``format``.
-        **options: Fields of :class:`~credalearn.app.readers.options.ReaderOptions`: ``item``,
+        **options: Fields of :class:`~credalearn.app.readers.options.RoundOptions`: ``item``,
             ``annotator``, ``label``, ``weight``, ``question``, ``classes``, ``map``, ``unsure``,
-            ``missing``, ``format``, ``encoding``, ``delimiter`` and ``repeats``.
+            ``missing``, ``format``, ``encoding``, ``delimiter`` and ``repeats``; ``merge`` (paths
+            or tables of later rounds), ``merge_item`` and ``merge_conflicts``.
 
     Returns:
         Items, classes and the table of what people said.
@@ -94,26 +97,19 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
         names = [str(number) for number in range(source.shape[1])]
         rows = pl.Series("item", range(len(source))).cast(pl.String)
         source = pl.from_numpy(source, schema=names).insert_column(0, rows)
-    return _read(source, ReaderOptions(**options))
-
-
-def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Annotations:
-    """Annotations of a first round and of those after it, as one."""
-    found = _read(source, options)
-    for path in options.merge:
-        again = read_later(path, found, options, item=options.merge_item)
-        found = found.merge(again, conflicts=options.merge_conflicts)
+    asked = options_of("read_annotations", RoundOptions, options)
+    found = _read(source, asked)
+    for each in asked.merge:
+        again = read_later(each, found, item=asked.merge_item)
+        found = merge(found, again, conflicts=asked.merge_conflicts)
     return found
 
 
 def read_later(
-    source: str | PathLike[str] | Any,
-    first: Annotations,
-    options: ReaderOptions,
-    *,
-    item: str | None = None,
+    source: str | PathLike[str] | Any, first: Annotations, *, item: str | None = None
 ) -> Annotations:
-    """Annotations of a later round, as they continue the first."""
+    """Annotations of a later round or of another split, as they continue the first."""
+    options = first.source.reading or ReaderOptions()
     opened = open_source(source, encoding=options.encoding, delimiter=options.delimiter)
     kept: dict[str, Any] = {
         role: None if (name := getattr(options, role)) is None or not _has(opened, name) else name

@@ -53,9 +53,8 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         fix = "rename classes in the file, or read votes with --format long --label top"
         raw.source.refuse("--map cannot change statements", fix=fix)
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
-    if groups:
-        options, asked = replace(options, classes=tuple(groups)), options.classes
-    names, classes, table, left_out, notes = make(raw, options)
+    reading = replace(options, classes=tuple(groups)) if groups else options
+    names, classes, table, left_out, notes = make(raw, reading)
     source = Origin(
         raw.source.path,
         name,
@@ -66,9 +65,10 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         notes=notes,
         contents=contents,
         tables=((raw.source, rows),),
+        reading=options,
     )
     annotations = Annotations(raw.kind, names, classes, table, source)
-    return map_classes(annotations, groups, asked) if groups else annotations
+    return map_classes(annotations, groups, options.classes) if groups else annotations
 
 
 def clean_label(label: str) -> str:

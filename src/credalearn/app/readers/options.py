@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from credalearn._formats import listed
 from credalearn._options import check_options, option
@@ -40,10 +40,6 @@ class ReaderOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        for name in ("classes", "map", "unsure", "missing"):
-            given = getattr(self, name)
-            names = (given,) if isinstance(given, str) else None if given is None else tuple(given)
-            object.__setattr__(self, name, names)
         if self.classes is not None and len(set(self.classes)) < 2:
             raise CredalError(
                 f"classes must name two or more; got {listed(self.classes)}. To fix: name every "
@@ -55,7 +51,7 @@ class ReaderOptions:
 class RoundOptions(ReaderOptions):
     """How annotations of several rounds are read and merged."""
 
-    merge: tuple[Path, ...] = option((), "Export of a later round; may be repeated.")
+    merge: tuple[Path, ...] | Any = option((), "Export of a later round; may be repeated.")
     merge_item: str | None = option(
         None, "Column or field that names the item in later rounds.", show_default="--item"
     )

@@ -83,8 +83,10 @@ class CertifyOptions:
             )
         if self.capacity is not None and self.method is not None:
             raise CredalError("method must be left out with a capacity, which certifies no error.")
-        for name in ("distance", "scale", "stratum", "table"):
-            if self.set_coverage is None and getattr(self, name) not in ("box", None):
+        widening = {name: getattr(self, name) for name in ("scale", "stratum", "table")}
+        widening["distance"] = None if self.distance == "box" else self.distance
+        for name, given in widening.items():
+            if self.set_coverage is None and given is not None:  # a table cannot be compared
                 raise CredalError(
                     f"{name} must come with a coverage, as it is about widened sets. To fix: pass "
                     "set_coverage=0.90 too."

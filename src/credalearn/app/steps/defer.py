@@ -20,6 +20,7 @@ from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
+from credalearn.app.sources import to_pandas
 from credalearn.app.steps.predict import (
     PredictOptions,
     decisions,
@@ -55,7 +56,7 @@ class DeferOptions:
         check_options(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Deferred:
     """What ``defer`` wrote."""
 
@@ -67,7 +68,16 @@ class Deferred:
     shown: str  # what annotators see of an item
     made_by: dict[str, Any]  # the run, and the guarantee or threshold, as in ``Decisions``
     unreadable: dict[str, str]  # why an image could not be read, by item
+    table: pl.DataFrame  # item, label, lower and score of those that were written
     trains: bool = True  # whether the run can be trained again with their votes
+
+    def to_polars(self) -> pl.DataFrame:
+        """Item, label, lower and score of the written items, least certain first."""
+        return self.table
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_pandas(self.table)
 
     @property
     def lines(self) -> list[str]:
@@ -121,7 +131,9 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
         shown = _write_label_studio(run, path, config, chosen, options)
     trains = not run.facts.imported
     made, unreadable = made_by(run, options.threshold), dict(stream.unreadable)
-    return Deferred(path, config, count, len(found), len(chosen), shown, made, unreadable, trains)
+    table = chosen.select("item", "label", "lower", "score")
+    sizes = (count, len(found), len(chosen))
+    return Deferred(path, config, *sizes, shown, made, unreadable, table, trains)
 
 
 def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]:

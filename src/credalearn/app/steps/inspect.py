@@ -1,11 +1,14 @@
 """``credalearn inspect``: what an export contains, and where people disagree."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
+from credalearn._options import check_options, option
 from credalearn.app.annotations.agreement import (
     Annotator,
     annotation_facts,
@@ -14,6 +17,10 @@ from credalearn.app.annotations.agreement import (
 )
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
+from credalearn.app.table_writer import check_output, write_frames
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.rules import RuleComparison
 
 _SHOWN = 3  # annotators and pairs of classes that a line names
 
@@ -28,18 +35,47 @@ _READ_AS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions:
+    """Options of ``inspect``, in Python and on the command line."""
+
+    rules: bool = option(False, "Compare label rules on held-out votes.")
+    output: Path | None = option(
+        None, "Table of consensus labels, or of rules with --rules.", flags=("--output", "-o")
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
     """What annotations contain, and what is worth a second look."""
 
-    facts: AnnotationFacts
+    annotations: AnnotationFacts
     classes: tuple[str, ...]
     unvoted: int  # items without a vote
     far: tuple[Annotator, ...]  # annotators who agree with the others on far fewer items
     notes: tuple[str, ...]  # what the reader found worth knowing
+    rules: "RuleComparison | None"  # None if not asked for
+    output: Path | None  # the table that was written; None if not asked for
+    table: pl.DataFrame  # consensus labels, or the comparison of rules
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The same as :attr:`lines`, for programs."""
+        names = ("classes", "unvoted", "far", "notes", "output")
+        found = asdict(self.annotations) | {name: getattr(self, name) for name in names}
+        return found | ({} if self.rules is None else {"rules": self.table.to_dicts()})
+
+    @property
     def lines(self) -> list[str]:
-        """At most eight lines for people."""
-        facts = self.facts
+        """What the command prints."""
+        lines = self._lines() if self.rules is None else [self._lines()[0], *self.rules.lines()]
+        return lines if self.output is None else [*lines, f"Wrote {self.output}."]
+
+    def _lines(self) -> list[str]:
+        """What the annotations contain, in at most eight lines."""
+        facts = self.annotations
         people = f"{many(facts.annotators, 'annotator')}, " if facts.annotators else ""
         votes = facts.kind if facts.votes is None else many(int(facts.votes), "vote")
         named = ", ".join(self.classes[:12]) + ", …" * (len(self.classes) > 12)
@@ -72,17 +108,29 @@ class Inspection:
         return [*lines, f"not counted: {', '.join(counted)}"] if counted else lines
 
 
-def inspect(annotations: Annotations) -> Inspection:
-    """What annotations contain, and where people disagree."""
-    kind = annotations.kind
+def inspect(annotations: Annotations, options: InspectOptions | None = None) -> Inspection:
+    """What annotations contain, and where people disagree; consensus labels, or rules compared."""
+    options, kind, compared = options or InspectOptions(), annotations.kind, None
+    if options.output is not None:  # before the work
+        check_output(options.output, data=annotations.source.path)
+    if options.rules:
+        from credalearn.app.steps.rules import compare_rules  # imports torch
+
+        compared = compare_rules(annotations)
+    table = consensus(annotations) if compared is None else compared.table()
+    if options.output is not None:
+        write_frames(options.output, iter([table]), table.schema)
     people = annotator_agreement(annotations) if kind == "votes" else ()
     silent = annotations.sparse_counts(weighted=False).sum(1) == 0
     return Inspection(
-        facts=annotation_facts(annotations),
+        annotations=annotation_facts(annotations),
         classes=annotations.classes,
         unvoted=int(silent.sum()) if kind in ("votes", "counts") else 0,
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
+        rules=compared,
+        output=options.output,
+        table=table,
     )
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from credalearn.app.features import Features
 from credalearn.app.item_stream import Batch, ItemStream, known_items, open_items
 from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM
+from credalearn.app.sources import to_pandas
 from credalearn.app.table_writer import Schema, check_output, write_frames
 from credalearn.app.texts import text_digests
 from credalearn.errors import CredalError
@@ -79,8 +79,7 @@ class Decisions:
 
     def to_pandas(self) -> Any:
         """The decisions as a pandas frame."""
-        # Not by polars, which needs pyarrow for it.
-        return import_module("pandas").DataFrame(self.to_polars().to_dict(as_series=False))
+        return to_pandas(self.to_polars())
 
     @property
     def lines(self) -> list[str]:

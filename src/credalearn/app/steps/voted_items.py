@@ -55,7 +55,7 @@ def soft_scores(run: Run) -> dict[str, float]:
     total = found.observed.sum(1, keepdims=True)
     voted, probs = total[:, 0] > 0, found.predicted.probs.double().clamp(min=1e-12).numpy()
     wrong = found.table["wrong"].drop_nulls().to_numpy()
-    if not voted.any() or not len(wrong):
+    if not voted.any() or not len(wrong) or run.facts.annotations.kind == "bounds":
         return {}
     cost = -(found.observed[voted] / total[voted] * np.log(probs[voted])).sum(1).mean()
     right = {"judged_items": len(wrong), "micro_f1": float(1 - wrong.mean())}
