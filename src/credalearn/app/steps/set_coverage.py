@@ -1,7 +1,7 @@
 """``certify --set-coverage``: widen a run's sets to contain what people say about new items."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from credalearn._formats import enumerated, listed, many, percent
 from credalearn.app.features import item_column, item_names
 from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
-from credalearn.app.sources import open_source, texts
+from credalearn.app.sources import Source, open_source, texts
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Distance, Inflation, Scale, score_strata
 from credalearn.conformal.calibration import narrowest_scale
@@ -169,7 +169,8 @@ def certify_sets(
     if stratum is None:
         by = run.deferral_score
         edges = _score_edges(run, items.table["score"].to_numpy()[usable])
-    strata, chosen = _strata(run, items, by, edges, table, coverage), usable
+    tables = _tables(run, by, table)
+    strata, chosen = _strata(run, items, by, edges, tables, coverage), usable
     if strata is not None and not _enough(strata.count(REST), coverage):
         # Too few together, too: sets of such items contain everything.
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
@@ -189,7 +190,7 @@ def certify_sets(
     if run.facts.group is not None:
         num_groups = run.items.filter(split="calibration")["group"].n_unique()
         found = replace(found, group=run.facts.group, num_groups=num_groups)
-    wide = widened(run, found, voted_items(run, "test"), table=table)
+    wide = widened(run, found, voted_items(run, "test"), tables)
     return replace(wide, left_out=int((~usable).sum()))
 
 
@@ -198,14 +199,14 @@ def _strata(
     items: VotedItems,
     by: str | None,
     edges: tuple[float, ...],
-    table: Any,
+    tables: Sequence[Source],
     coverage: float,
 ) -> list[str] | None:
     """Strata of the usable calibration items; those with too few items are put together."""
     assert by is not None
     if by in SCORE_WORDS and not edges:
         return None
-    names = _strata_of_table(run, by, edges, items.table.filter(items.usable), table)
+    names = _strata_of_table(run, by, edges, items.table.filter(items.usable), tables)
     if by in SCORE_WORDS:
         return names
     enough = {name for name, count in Counter(names).items() if _enough(count, coverage)}
@@ -234,12 +235,15 @@ def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ..
     )
 
 
-def widened(run: Run, inflation: Inflation, items: VotedItems, *, table: Any = None) -> WidenedSets:
+def widened(
+    run: Run, inflation: Inflation, items: VotedItems, tables: Sequence[Source] | None = None
+) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
     predicted, usable, guarantee = items.predicted, items.usable, run.guarantee
     strata = None
     if inflation.strata and inflation.by is not None:
-        strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, table)
+        tables = _tables(run, inflation.by) if tables is None else tables
+        strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, tables)
         strata = strata if inflation.by in SCORE_WORDS else _known(strata, inflation)
     wide = predicted.conformalize(inflation, strata=strata)
     seen = int(usable.sum())
@@ -277,13 +281,13 @@ def _score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
 
 
 def _strata_of_table(
-    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, table: Any
+    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, tables: Sequence[Source]
 ) -> list[str]:
     """Strata of items of the run, by score, label or a column."""
     if by in SCORE_WORDS:
         return score_strata(rows[by.replace("-", "_")].to_numpy(), edges)
     label = by == LABEL
-    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), table)
+    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), tables)
     return [str(each) for each in values]
 
 
@@ -314,13 +318,22 @@ def _known(values: Iterable[str | None], inflation: Inflation) -> list[str]:
     return [str(each) if str(each) in names else REST for each in values]
 
 
-def _column_values(run: Run, column: str, items: list[str], table: Any = None) -> list[str | None]:
-    """The values of a column of the inputs, as text, for these items."""
+def _tables(run: Run, by: str | None, table: Any = None) -> list[Source]:
+    """The tables with the column of the strata, each opened once; none if they have no column."""
+    if by in SCORE_WORDS or by == LABEL:
+        return []
     inputs = run.facts.inputs
     paths = [inputs.table] if inputs.table else [inputs.path, *inputs.later]
+    return [open_source(each) for each in (paths if table is None else [table])]
+
+
+def _column_values(
+    run: Run, column: str, items: list[str], tables: Sequence[Source]
+) -> list[str | None]:
+    """The values of a column of the inputs, as text, for these items."""
+    inputs = run.facts.inputs
     found: dict[str, str | None] = {}
-    for each in paths if table is None else [table]:
-        source = open_source(each)
+    for source in tables:
         name = source.column(column, option="stratum")
         named = item_column(source, (inputs.item,), (*inputs.features, name))
         block = source.read(dict.fromkeys((named, name)))
