@@ -48,6 +48,13 @@ APP_LAYERS = [
     *["staging", "run_files", "run", "report", "item_stream", "table_writer"],
     *["steps", "demo", "cli"],
 ]
+# A public name, such as credalearn.Run, is an import of the module that has it.
+HOMES = {
+    f"credalearn.{alias.name}": f"{node.module}.{alias.name}"
+    for node in ast.parse((LIBRARY / "__init__.pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+}
 
 
 def imported(path: Path, *, deferred: bool = True) -> set[str]:
@@ -62,9 +69,11 @@ def imported(path: Path, *, deferred: bool = True) -> set[str]:
     for node in set(ast.walk(tree)) - skipped:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {HOMES.get(name, name) for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+            assert LIBRARY not in path.parents or "credalearn" not in found, f"{path}: which part?"
     return found
 
 
