@@ -278,6 +278,6 @@ def test_sizes_do_not_grow() -> None:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
     assert lines(LIBRARY) - lines(APP) <= 10_725
-    assert lines(APP) <= 10_740
+    assert lines(APP) <= 10_750
     assert lines(EXPERIMENTS) <= 6_190
     assert lines(ROOT / "tests") <= 21_420

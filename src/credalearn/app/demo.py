@@ -34,8 +34,7 @@ def run_demo(output: Path, *, random_state: int = 0) -> Iterator[str]:
     trained = Run.train(data, run, random_state=random_state, overwrite=True)
     facts = trained.facts
     yield from facts.comparison.lines if facts.comparison is not None else ()
-    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
-    yield f"Wrote {run}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
+    yield f"Wrote {run}: {facts.trained}."
 
     yield ""
     yield f"$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90"

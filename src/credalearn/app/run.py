@@ -24,9 +24,9 @@ from credalearn.app.run_files import (
     Stamps,
     check_there,
     foreign,
-    is_current,
     read_run,
     stamp,
+    stamps_of,
     to_json,
 )
 from credalearn.app.staging import MODEL, locked
@@ -166,7 +166,7 @@ class Run:
 
         check_there(self.path, self.stamps)
         # A failed request, and one through another record, counts as well.
-        run = self if is_current(self.path, self.stamps) else Run.load(self.path)
+        run = self if stamps_of(self.path) == self.stamps else Run.load(self.path)
         found = certify(run, CertifyOptions(**options))
         # The record follows what it wrote itself, so that run.predict() can be called next.
         for name in ("guarantee", "sets", "requests", "stamps"):
@@ -217,12 +217,10 @@ class Run:
         """The run with a new guarantee, sets, requests or reason to be outdated, each in a file."""
         stamps = dict(self.stamps)
         for name, value in values.items():
+            file = "drift.json" if name == "outdated" else f"{name}.json"
+            content = {name: [asdict(each) for each in value] if name == "requests" else value}
             if name in ("guarantee", "sets"):
-                file, content = f"{name}.json", json.loads(value.to_json())
-            elif name == "requests":
-                file, content = "requests.json", {name: [asdict(each) for each in value]}
-            else:
-                file, content = "drift.json", {name: value}
+                content = json.loads(value.to_json())
             other = "copy the run to a folder of your own"
             with self.writing(self.path / file, other=other) as partial:
                 # Under the lock: of two processes, the second must not count as the first request.

@@ -59,12 +59,12 @@ def read_run(path: Path) -> dict[str, Any]:
     """The fields of a :class:`Run`; files that were replaced meanwhile are read again."""
     for _ in range(_ATTEMPTS):
         recover(path)
-        stamps, fields, reason = _stamps(path), dict[str, Any](), None
+        stamps, fields, reason = stamps_of(path), dict[str, Any](), None
         try:
             fields = _read(path)
         except CredalError as error:
             reason = error
-        if _stamps(path) == stamps:
+        if stamps_of(path) == stamps:
             if reason is not None:
                 raise reason
             return {**fields, "stamps": stamps}
@@ -77,9 +77,9 @@ def check_there(path: Path, stamps: Stamps) -> None:
         raise _replaced(path)
 
 
-def is_current(path: Path, stamps: Stamps) -> bool:
-    """Whether the files of a run are those that were read."""
-    return _stamps(path) == stamps
+def stamps_of(path: Path) -> Stamps:
+    """What changes when files of a run are replaced."""
+    return {name: stamp(path / name) for name in _STAMPED}
 
 
 def stamp(file: Path) -> tuple[int, ...]:
@@ -174,10 +174,6 @@ def _certified(
     except (CredalError, KeyError, msgspec.ValidationError) as error:  # of another version
         why = shorten(CredalError(str(error)).reason, 300)
         raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
-
-
-def _stamps(path: Path) -> Stamps:
-    return {name: stamp(path / name) for name in _STAMPED}
 
 
 def _replaced(path: Path) -> CredalError:

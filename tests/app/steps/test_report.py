@@ -105,7 +105,7 @@ CONTROL = {"max_error": 0.05, "method": "conformal-risk-control"}
     ("method", "options", "state", "said"),
     [
         ("pocc", None, "open", "No threshold has been chosen"),
-        ("softmax", {"max_error": 0.001}, "refused", "An error of at most 0.1 % cannot be certi"),
+        ("softmax", {"max_error": 0.001}, "refused", "an error of at most 0.1 % with 95 % conf"),
         ("pocc", {"capacity": 0.25}, "capacity", "Chosen by capacity, not certified"),
         ("softmax", {"capacity": 1.0}, "capacity", "send 100 % to a human"),
         ("softmax", {"max_error": 0.3}, "certified", "✓ Certified"),

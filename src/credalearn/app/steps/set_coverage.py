@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from scipy.stats import betabinom
 
-from credalearn._formats import enumerated, listed, many, percent
+from credalearn._formats import enumerated, listed, many, number, percent
 from credalearn.app.features import item_column, item_names
 from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
@@ -23,6 +23,7 @@ from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.predictions import CredalPredictions
 
+Tables: TypeAlias = Sequence[Source]  # with the column of the strata; none for strata by score
 _CONFIDENCE = 0.95
 _ENOUGH = 100  # out-of-fold items to choose a scale by
 _EDGE = 1e-3
@@ -112,7 +113,7 @@ class WidenedSets:
         ]
         if self.inflation.by in SCORE_WORDS:
             notes.append(
-                f"Strata are divided at {enumerated([f'{x:.4g}' for x in self.inflation.edges])} "
+                f"Strata are divided at {enumerated([number(x) for x in self.inflation.edges])} "
                 f"({SCORE_WORDS[self.inflation.by]}), fixed without the calibration labels."
             )
         return notes
@@ -199,7 +200,7 @@ def _strata(
     items: VotedItems,
     by: str | None,
     edges: tuple[float, ...],
-    tables: Sequence[Source],
+    tables: Tables,
     coverage: float,
 ) -> list[str] | None:
     """Strata of the usable calibration items; those with too few items are put together."""
@@ -235,14 +236,12 @@ def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ..
     )
 
 
-def widened(
-    run: Run, inflation: Inflation, items: VotedItems, tables: Sequence[Source] | None = None
-) -> WidenedSets:
+def widened(run: Run, inflation: Inflation, items: VotedItems, tables: Tables = ()) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
     predicted, usable, guarantee = items.predicted, items.usable, run.guarantee
     strata = None
     if inflation.strata and inflation.by is not None:
-        tables = _tables(run, inflation.by) if tables is None else tables
+        tables = tables or _tables(run, inflation.by)
         strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, tables)
         strata = strata if inflation.by in SCORE_WORDS else _known(strata, inflation)
     wide = predicted.conformalize(inflation, strata=strata)
@@ -281,7 +280,7 @@ def _score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
 
 
 def _strata_of_table(
-    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, tables: Sequence[Source]
+    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, tables: Tables
 ) -> list[str]:
     """Strata of items of the run, by score, label or a column."""
     if by in SCORE_WORDS:
@@ -318,21 +317,16 @@ def _known(values: Iterable[str | None], inflation: Inflation) -> list[str]:
     return [str(each) if str(each) in names else REST for each in values]
 
 
-def _tables(run: Run, by: str | None, table: Any = None) -> list[Source]:
-    """The tables with the column of the strata, each opened once; none if they have no column."""
-    if by in SCORE_WORDS or by == LABEL:
-        return []
+def _tables(run: Run, by: str | None, table: Any = None) -> Tables:
     inputs = run.facts.inputs
-    paths = [inputs.table] if inputs.table else [inputs.path, *inputs.later]
-    return [open_source(each) for each in (paths if table is None else [table])]
+    table = inputs.table or None if table is None else table
+    paths = [inputs.path, *inputs.later] if table is None else [table]
+    return [] if by in (*SCORE_WORDS, LABEL) else [open_source(each) for each in paths]
 
 
-def _column_values(
-    run: Run, column: str, items: list[str], tables: Sequence[Source]
-) -> list[str | None]:
+def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> list[str | None]:
     """The values of a column of the inputs, as text, for these items."""
-    inputs = run.facts.inputs
-    found: dict[str, str | None] = {}
+    inputs, found = run.facts.inputs, dict[str, str | None]()
     for source in tables:
         name = source.column(column, option="stratum")
         named = item_column(source, (inputs.item,), (*inputs.features, name))
