@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from torch import Tensor
@@ -168,22 +170,33 @@ def entropy_misses() -> list[Measurement]:
 
 
 def start_up_cost() -> list[Measurement]:
-    """What importing the package adds to torch, and how fast the command answers."""
+    """What importing the package adds to torch, and how fast the commands answer."""
 
     def python(*arguments: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
 
-    torch_alone, with_package, classifier, help_text = fastest(
-        python("-c", "import torch"),
-        python("-c", "import torch, credalearn"),
-        python("-c", "import torch, credalearn; credalearn.CredalClassifier"),
-        python("-m", "credalearn", "--help"),
-        repeats=3,
-    )
+    with TemporaryDirectory() as folder:
+        votes, features, run = (Path(folder, name) for name in ("votes.csv", "items.csv", "run"))
+        values = torch.randn(200, generator=torch.Generator().manual_seed(0)).tolist()
+        said = [f"{item},{who},{x > 0}" for item, x in enumerate(values) for who in ("ann", "bo")]
+        votes.write_text("\n".join(["item,annotator,label", *said]))
+        features.write_text("\n".join(["item,x", *(f"{n},{x}" for n, x in enumerate(values))]))
+        cl.Run.train(cl.Dataset(cl.read_annotations(votes), features=features), run)
+        torch_alone, with_package, classifier, help_text, inspected, certified = fastest(
+            python("-c", "import torch"),
+            python("-c", "import torch, credalearn"),
+            python("-c", "import torch, credalearn; credalearn.CredalClassifier"),
+            python("-m", "credalearn", "--help"),
+            python("-m", "credalearn", "inspect", str(votes)),
+            python("-m", "credalearn", "certify", str(run), "--max-error", "0.3"),
+            repeats=3,
+        )
     return [
         Measurement("import credalearn, beyond import torch", with_package - torch_alone, "s", 0.3),
         Measurement("… and its classifier (scikit-learn)", classifier - torch_alone, "s"),
         Measurement("credalearn --help", help_text, "s", 0.5),
+        Measurement("credalearn inspect, 400 votes", inspected, "s", 1.0),
+        Measurement("credalearn certify, 200 items", certified, "s", 2.0),
     ]
 
 

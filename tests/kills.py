@@ -18,13 +18,17 @@ from credalearn.app.run import Run
 # that is about to change a file below the folder; the N-th of them never happens.
 SERVER = r"""
 import encodings.utf_8_sig, gc, importlib, json, os, pkgutil, signal, sys, time
-import PIL.ImageOps, filelock, jinja2, pydantic.type_adapter, rich.progress, scipy.stats
-import sklearn.base, torch._dynamo, typer
+import PIL.ImageOps, filelock, jinja2, pydantic.fields, pydantic.type_adapter, rich.progress
+import scipy.stats, sklearn.base, sklearn.discriminant_analysis, sklearn.tree, torch._dynamo
+import typer._adapters
 import credalearn, credalearn_experiments.cli, credalearn_experiments.executor
 
 for module in pkgutil.walk_packages(credalearn.__path__, "credalearn."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
+pages = importlib.import_module("credalearn.app.report.render").environment(html=True)
+for name in pages.list_templates(["j2"]):
+    pages.get_template(name)
 gc.freeze()
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate"}
@@ -95,6 +99,9 @@ COMMANDS = {  # each finds what those before it have left
     "train": TRAIN,
     "train again": [*TRAIN, "--random-state", "1"],
     "certify": ["certify", "run", "--max-error", "0.4", "--set-coverage", "0.8"],
+    "certify again": [
+        *("certify", "run", "--max-error", "0.45", "--set-coverage", "0.85", "--again")
+    ],
     "predict": ["predict", "run", "new.csv", "-o", "decisions.csv"],
     "defer": ["defer", "run", "new.csv", "-o", "tasks.json", "--threshold", "0"],
     "recalibrate": ["recalibrate", "run", "later.csv", "--features", "new.csv", "-o", "run2"],
@@ -194,13 +201,12 @@ def make_states(server: Server, folder: Path, names: Iterable[str]) -> dict[str,
 
 
 def kill_at_changes(
-    server: Server, name: str, before: Path, folder: Path, *, most: int | None = None
+    server: Server, name: str, before: Path, folder: Path, *, step: int = 1, last: int = 0
 ) -> int:
-    """Kill the command at every change of a file, or at so many; the number of kills."""
+    """Kill the command at every so many changes of a file and at the last ones; returns kills."""
     calls, _, expected = _undisturbed(server, name, before, folder)
-    step = 1 if most is None else -(-calls // most)
-    points = range(step // 2 + 1, calls + 1, step)
-    for fatal in points:
+    points = {*range(step // 2 + 1, calls + 1, step), *range(calls - last + 1, calls + 1)}
+    for fatal in sorted(points):
         _kill(server, name, before, folder, expected, fatal=fatal)
     return len(points)
 
@@ -241,6 +247,9 @@ def _kill(
     where = f"{name}, killed at change {fatal} or after {seconds} seconds"
     if (before / "run").exists():
         Run.load(folder / "run")  # the old one or the new one, and whole
+    left = contents(folder)
+    for path, content in contents(before).items():
+        assert left.get(path) in (content, expected[path]), f"{where}: {path}"
     code, _ = server.run(folder, COMMANDS[name])
     finished = code == 2 and name == "recalibrate" and (folder / "run2" / "run.json").exists()
     assert code == 0 or finished, f"{where}: {errors(folder)}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_OPEN, _CLOSE = 0x20, 0x08 | 0x10
+_OPEN, _CLOSE, _FOLDER = 0x20, 0x08 | 0x10, 0x40000000
 _HEADER = struct.Struct("iIII")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -55,5 +55,5 @@ def _count(events: bytes, opened: Counter[str]) -> None:
         start += _HEADER.size
         name = events[start : start + length].rstrip(b"\0").decode()
         start += length
-        if mask & _OPEN and name:
+        if mask & _OPEN and not mask & _FOLDER and name:
             opened[name] += 1

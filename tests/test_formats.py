@@ -12,8 +12,15 @@ import credalearn
 from credalearn._formats import aligned, many, percent, visible
 
 SOURCE = Path(credalearn.__file__).parent
-# A placeholder with a percent sign behind it, or a number format that ends in one.
-BY_HAND = re.compile(r"(?<!SPACE)\}(?: |\\xa0|\\N\{NO-BREAK SPACE\})?%|:[.\d]*%\}|%\.\d[fg] ?%%")
+# A placeholder with a percent sign behind it, or a number format that ends in one; a share times
+# 100; a threshold with digits of its own. Templates: significant digits, or a percent sign.
+BY_HAND = {
+    ".py": re.compile(
+        r"(?<!SPACE)\}(?: |\\xa0|\\N\{NO-BREAK SPACE\})?%|:[.\d]*%\}|%\.\d[fg] ?%%"
+        r"|\{100 \* [^{}]*:|\{[^{}]*(threshold|edge|limit)[^{}]*:[^{}]*\.\d+[fg]\}"
+    ),
+    ".j2": re.compile(r'"%[.\d]*g"\|format|%%"\|format'),
+}
 
 
 @given(st.floats(0, 1, exclude_max=True), st.integers(1, 6))
@@ -53,15 +60,15 @@ def test_many_is_singular_only_for_one() -> None:
     assert found == ["0 votes", "1 vote", "1,000 votes"]
 
 
-def test_percentages_are_formatted_in_one_place() -> None:
+def test_numbers_are_formatted_in_one_place() -> None:
     found = [
         f"{path.relative_to(SOURCE)}: {line.strip()}"
-        for path in sorted(SOURCE.rglob("*.py"))
-        if path.name != "_formats.py"
+        for path in sorted(SOURCE.rglob("*"))
+        if path.suffix in BY_HAND and path.name != "_formats.py"
         for line in path.read_text(encoding="utf-8").splitlines()
-        if BY_HAND.search(line)
+        if BY_HAND[path.suffix].search(line)
     ]
-    assert not found, "use credalearn._formats.percent:\n" + "\n".join(found)
+    assert not found, "use credalearn._formats:\n" + "\n".join(found)
 
 
 def test_tables_are_aligned() -> None:

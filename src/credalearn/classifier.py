@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 from torch import Tensor
 
-import credalearn
+from credalearn import __version__
 from credalearn._checks import check_choice
 from credalearn._classifier_options import TABLE_BACKBONES, ClassifierOptions
 from credalearn._folds import Items, make_folds
@@ -314,7 +314,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
             num_features=self.n_features_in_,
             feature_names=None if names is None else names.tolist(),
             loss_curve=self.loss_curve_,
-            versions={"credalearn": credalearn.__version__, "torch": torch.__version__},
+            versions={"credalearn": __version__, "torch": torch.__version__},
         )
         write_model(Path(folder), config, self.model_)
 

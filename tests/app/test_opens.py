@@ -1,38 +1,51 @@
 """Every input file is opened once per command, and every file of a run is read once."""
 
+import shutil
 import sys
-from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import credalearn as cl
+from credalearn.app.run import Run
 from opens import count_opens
-from team_files import Capture, Team, in_process, make_images, make_team, train_arguments
+from team_files import Capture, make_images, make_team, succeed, train_arguments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
-TABLES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
+RUN = (
+    "run.json annotations.parquet items.parquet predictions.parquet "
+    "guarantee.json sets.json requests.json drift.json"
+)
+MODEL = f"{RUN} model.safetensors"
+INPUTS = "votes.csv features.csv new.csv later.csv"
+TRAIN = "train votes.csv --features features.csv --drop patient --drop truth --drop part"
+TEXTS = "train votes.csv --text words --table texts.csv --gold gold.csv"
+IMPORT = "import probs.csv --votes votes.csv --gold gold.csv"
+CERTIFY = "certify run --max-error 0.5 --again --set-coverage 0.5"
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Team:
-    team = make_team(tmp_path_factory.mktemp("team"), num_items=300)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Inputs of every kind; and a run that has all the files that a run may have."""
+    folder = make_team(tmp_path_factory.mktemp("team"), num_items=300).folder
+    later = make_team(tmp_path_factory.mktemp("later"), random_state=1)
+    for source, name in ((later.votes, "later.csv"), (later.features, "new.csv")):
+        table = pl.read_csv(source)
+        table.with_columns(item="y" + pl.col("item")).write_csv(folder / name)
+    table = pl.read_csv(folder / "features.csv")
+    words = pl.col("truth") + " " + pl.col("item")
+    table.select("item", "truth").write_csv(folder / "gold.csv")
+    table.select("item", words=words).write_csv(folder / "texts.csv")
+    table.select("item", cat=0.5, dog=0.3, owl=0.2).write_csv(folder / "probs.csv")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["credalearn", *train_arguments(team)])
-        from credalearn.app.cli import main
-
-        with pytest.raises(SystemExit) as stop:
-            main()
-    assert not stop.value.code
-    return team
-
-
-def opens(capsys: Capture, team: Team, *arguments: object) -> Counter[str]:
-    """How often a command opens each file of the team and of its run."""
-    folders = [path for path in (team.folder, team.run, team.run / "model") if path.is_dir()]
-    with count_opens(*folders) as opened:
-        done = in_process(capsys, *arguments)
-    assert done.code == 0, done.err
-    return opened
+        patch.chdir(folder)
+        votes = cl.read_annotations("votes.csv")
+        data = cl.Dataset(votes, features="features.csv", drop=("patient", "truth", "part"))
+        run = Run.train(data, "run")
+        run.certify(max_error=0.4, set_coverage=0.9)
+        run.keeping(outdated="the items have changed")
+    return folder
 
 
 def test_the_counter_sees_every_open(tmp_path: Path) -> None:
@@ -45,39 +58,60 @@ def test_the_counter_sees_every_open(tmp_path: Path) -> None:
     assert opened == {"a.txt": 50, "b.txt": 1}
 
 
-def test_inspect_opens_the_export_once(trained: Team, capsys: Capture) -> None:
-    assert opens(capsys, trained, "inspect", trained.votes)["votes.csv"] == 1
-
-
-def test_train_opens_each_input_once(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    opened = opens(capsys, team, *train_arguments(team, "--group", "patient"))
-    assert (opened["votes.csv"], opened["features.csv"]) == (1, 1)
-
-
 def test_train_opens_each_image_once(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
     folder = make_images(tmp_path / "images", [f"x{number:03d}" for number in range(60)])
-    arguments = train_arguments(team, "--images", folder, "--image-size", "8", "--epochs", "1")
-    with count_opens(folder) as opened:
-        done = in_process(capsys, *arguments)
-    assert done.code == 0, done.err
-    assert set(opened.values()) == {1}
-    assert len(opened) == 60
+    more = ("--table", team.features, "--group", "patient", "--image-size", "8", "--epochs", "1")
+    arguments = train_arguments(team, "--images", folder, *more)
+    with count_opens(folder, team.folder) as opened:
+        succeed(capsys, *arguments)
+    names = [*(path.name for path in folder.iterdir()), "votes.csv", "features.csv"]
+    assert opened == dict.fromkeys(names, 1)
 
 
 @pytest.mark.parametrize(
-    ("command", "more", "model"),
+    ("command", "files"),
     [
-        ("certify", ("--max-error", "0.5", "--set-coverage", "0.9"), 0),
-        ("predict", ("{features}", "-o", "{folder}/decisions.csv", "--threshold", "0.5"), 1),
-        ("report", (), 0),
+        ("inspect votes.csv --merge later.csv -o consensus.csv", "votes.csv later.csv"),
+        ("inspect votes.csv --rules", "votes.csv"),
+        (f"{TRAIN} -o new", "votes.csv features.csv"),
+        (f"{TRAIN} --features new.csv --test later.csv -o new", INPUTS),
+        (f"{TEXTS} -o new", "votes.csv texts.csv gold.csv"),
+        (f"{IMPORT} -o new", "probs.csv votes.csv gold.csv"),
+        (CERTIFY, RUN),
+        (f"{CERTIFY} --stratum part", f"features.csv {RUN}"),
+        ("predict run features.csv -o decisions.csv", f"features.csv {MODEL}"),
+        ("defer run features.csv -o tasks.json --threshold 0", f"features.csv {MODEL}"),
+        ("report run", RUN),
+        ("export run", MODEL),
+        ("recalibrate run later.csv --features new.csv -o new", f"later.csv new.csv {MODEL}"),
     ],
 )
-def test_commands_read_each_table_once_and_the_model_where_it_is_needed(
-    trained: Team, capsys: Capture, command: str, more: tuple[str, ...], model: int
+def test_commands_open_each_file_once(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    command: str,
+    files: str,
 ) -> None:
-    more = tuple(each.format(features=trained.features, folder=trained.folder) for each in more)
-    opened = opens(capsys, trained, command, trained.run, *more)
-    assert [opened[name] for name in TABLES] == [1, 1, 1, 1]
-    assert (opened["model.safetensors"], opened["features.csv"]) == (model, model)
+    if command == "export run":
+        pytest.importorskip("onnxruntime")
+    work = shutil.copytree(folder, tmp_path / "work")
+    monkeypatch.chdir(work)
+    known = {path.name for path in work.rglob("*") if path.is_file()}
+    with count_opens(work, work / "run", work / "run" / "model") as opened:
+        succeed(capsys, *command.split())
+    found = {name: number for name, number in opened.items() if name in known}
+    assert found == dict.fromkeys(files.split(), 1)
+
+
+def test_python_reads_a_run_once(folder: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(folder / "run", tmp_path / "run")
+    with count_opens(path, path / "model") as opened:
+        run = Run.load(path)
+        run.certify(max_error=0.5, again=True)
+        for name in (each for each in dir(run) if not each.startswith("_")):
+            getattr(run, name)
+    del opened[".lock"]
+    assert opened == dict.fromkeys(RUN.split(), 1)

@@ -131,10 +131,10 @@ def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stamps = iter([(1,), (2,), (3,), (3,)])
-    monkeypatch.setattr("credalearn.app.run_files._stamp", lambda _: next(stamps))
+    monkeypatch.setattr("credalearn.app.run_files.stamps_of", lambda _: next(stamps))
     assert Run.load(run.path).facts == run.facts
     numbers = count()
-    monkeypatch.setattr("credalearn.app.run_files._stamp", lambda _: (next(numbers),))
+    monkeypatch.setattr("credalearn.app.run_files.stamps_of", lambda _: (next(numbers),))
     with pytest.raises(cl.CredalError, match="is busy: another process has replaced the run"):
         Run.load(run.path)
 

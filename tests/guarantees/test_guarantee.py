@@ -1,12 +1,15 @@
 """Guarantees: what they keep, what they say, and what is stored of them."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 
+import credalearn
 from credalearn import CredalError, Guarantee, certify
 from credalearn.guarantees import CertifyMethod, by_capacity
 from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS, Truth
@@ -105,7 +108,24 @@ def test_sentence_counts_the_requests() -> None:
 
 def test_sentence_of_a_shortfall_says_what_it_would_take() -> None:
     found = some(num_items=30)
-    assert found.sentence() == f"Nothing is certified and every item is deferred. {found.shortfall}"
+    asked = "an error of at most 10 % with 95 % confidence"
+    assert found.refusal() == f"{asked} cannot be certified with 30 calibration items"
+    refused = f"Nothing is certified and every item is deferred: {found.refusal()}."
+    assert found.sentence() == f"{refused} {found.shortfall}"
+
+
+def test_promises_and_refusals_are_worded_here_alone() -> None:
+    package = Path(credalearn.__file__).parent
+    worded = re.compile(
+        r"(?i)\bwith\s[^;]{0,60}[%}]\s+confidence\b|confidence[^;.]{0,60},[^;.]{0,60}at most"
+        r"|at most\s[^;]{0,60}((is|are) wrong|cannot be)"
+    )
+    for path in package.rglob("*"):
+        # The theory has bounds of its own, which are not about a user's items.
+        apart = {"guarantees", "theory"} & {*path.relative_to(package).parts}
+        if path.suffix in (".py", ".j2", ".js") and not apart:
+            found = worded.search(path.read_text(encoding="utf-8"))
+            assert found is None, f"{path}: use Guarantee.sentence(): {found and found[0]}"
 
 
 @pytest.mark.parametrize("method", METHODS)

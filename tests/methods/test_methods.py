@@ -1,6 +1,6 @@
 """One contract that every method keeps, through the classifier."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,9 @@ def test_learns_sets_tells_whether_the_loss_depends_on_the_set(
     if METHODS[method].teachers is None:  # else the labels are made by teachers
         assert METHODS[method].learns_sets == (not torch.equal(point, everything))
         assert METHODS[method].learns_sets == method.startswith("pocc")
+    for heads in (1, 2):  # it is stated: a method of one's own may learn sets with a single head
+        changed = replace(METHODS[method], num_heads=heads)
+        assert changed.learns_sets == METHODS[method].learns_sets
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
+from types import FrameType
 
 import polars as pl
 import pytest
@@ -17,6 +18,13 @@ from credalearn.train import Progress, Recipe, train
 from credalearn.train._threads import on_one_thread
 from small_training import Heard, run, same_weights, small_training
 
+NOTICED = Event()  # by the main thread: Ctrl-C
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    NOTICED.set()
+    signal.default_int_handler(number, frame)
+
 
 @pytest.fixture(autouse=True)
 def two_threads() -> Iterator[None]:
@@ -24,7 +32,8 @@ def two_threads() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     # A process that a script started in the background ignores Ctrl-C.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    handler = signal.signal(signal.SIGINT, interrupt)
+    NOTICED.clear()
     yield
     signal.signal(signal.SIGINT, handler)
     torch.set_num_threads(before)
@@ -88,12 +97,13 @@ def test_errors_reach_the_caller(error: BaseException) -> None:
 
 
 def control_c() -> None:
-    """What a terminal sends: a signal, which Python handles in the main thread.
+    """What a terminal sends: a signal, which Python handles in the main thread; wait until then.
 
     After the first work of polars, whose handler comes before Python's and wakes no thread.
     """
     pl.DataFrame({"x": [2, 1]}).lazy().sort("x").collect()
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    assert NOTICED.wait(60)
 
 
 class Interrupting(Heard):
@@ -103,7 +113,6 @@ class Interrupting(Heard):
         super().epoch(number, of=of, loss=loss, items=items)
         if number == 2:
             control_c()
-            time.sleep(1)  # until the main thread has noticed
 
 
 def test_control_c_ends_training_after_an_epoch(tmp_path: Path) -> None:
@@ -131,7 +140,7 @@ def test_control_c_ends_a_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     def report(text: str, share: float) -> None:
         reports.append(text)
         control_c()
-        time.sleep(1)  # until the main thread has noticed
+        time.sleep(0.2)  # at work still, when the main thread would go on too early
 
     monkeypatch.setattr(Progress, "note", lambda _, text, share: report(text, share))
     with pytest.raises(KeyboardInterrupt):

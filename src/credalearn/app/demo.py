@@ -31,8 +31,7 @@ def run_demo(output: Path) -> Iterator[str]:
     trained = Run.train(data, run, overwrite=True)
     facts = trained.facts
     yield from facts.comparison.lines if facts.comparison is not None else ()
-    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
-    yield f"Wrote {run}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
+    yield f"Wrote {run}: {facts.trained}."
 
     yield from ("", f"$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90")
     yield from trained.certify(max_error=0.20, set_coverage=0.90).lines

@@ -179,6 +179,12 @@ class RunFacts:
         return notes
 
     @property
+    def trained(self) -> str:
+        """What was trained, how long, and on how many items, in words."""
+        sizes = ", ".join(f"{number:,} {name}" for name, number in self.splits.items())
+        return f"{self.learner}, trained in {self.seconds:.1f} s; items: {sizes}"
+
+    @property
     def leak_warning(self) -> str:
         """A warning about columns that alone predict the class; empty without any."""
         if not self.leaks:

@@ -22,10 +22,12 @@ from credalearn._options import options_of
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import (
     MADE_FROM,
+    Stamps,
     check_there,
     foreign,
-    read_requests,
     read_run,
+    stamp,
+    stamps_of,
     to_json,
 )
 from credalearn.app.staging import MODEL, locked
@@ -95,7 +97,7 @@ class Run:
     sets: "Inflation | None" = None
     requests: tuple[Request, ...] = ()
     outdated: str | None = None
-    stamp: tuple[int, ...] = field(default=(), repr=False)  # of run.json, to see if it is replaced
+    stamps: Stamps = field(default_factory=dict, repr=False)  # to see if a file is replaced
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -150,7 +152,7 @@ class Run:
             if found != (self.facts.sha256["model"], list(self.classes)):
                 raise foreign(self.path / MODEL, "train again")
         except CredalError as error:
-            check_there(self.path, self.stamp)
+            check_there(self.path, self.stamps)
             if str(self.path) in str(error):
                 raise
             raise CredalError(f"{self.path / MODEL}: {error}") from error
@@ -161,12 +163,13 @@ class Run:
         from credalearn.app.steps.certify import certify
         from credalearn.app.steps.certify_options import CertifyOptions
 
-        # Read again: a failed request, and one through another record, counts as well.
-        check_there(self.path, self.stamp)
-        found = certify(Run.load(self.path), options_of("run.certify", CertifyOptions, options))
+        check_there(self.path, self.stamps)
+        # A failed request, and one through another record, counts as well.
+        run = self if stamps_of(self.path) == self.stamps else Run.load(self.path)
+        found = certify(run, options_of("run.certify", CertifyOptions, options))
         # What it wrote itself, so that run.predict() can be called next.
         self.guarantee, self.sets = found.run.guarantee, found.run.sets
-        self.requests = found.run.requests
+        self.requests, self.stamps = found.run.requests, found.run.stamps
         return found
 
     def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":
@@ -213,24 +216,24 @@ class Run:
 
     def keeping(self, **values: Any) -> Self:
         """The run with a new guarantee, sets, requests or reason to be outdated, each in a file."""
+        stamps = dict(self.stamps)
         for name, value in values.items():
+            file = "drift.json" if name == "outdated" else f"{name}.json"
+            content = {name: [asdict(each) for each in value] if name == "requests" else value}
             if name in ("guarantee", "sets"):
-                file, content = f"{name}.json", json.loads(value.to_json())
-            elif name == "requests":
-                file, content = "requests.json", {name: [asdict(each) for each in value]}
-            else:
-                file, content = "drift.json", {name: value}
+                content = json.loads(value.to_json())
             other = "copy the run to a folder of your own"
             with self.writing(self.path / file, other=other) as partial:
                 # Under the lock: of two processes, the second must not count as the first request.
-                if name == "requests" and read_requests(self.path, self.facts) != self.requests:
+                if name == "requests" and stamp(self.path / file) != stamps.get(file, ()):
                     raise CredalError(
                         f"{self.path} was certified by another process meanwhile. To fix: run the "
                         "command again."
                     )
                 content = {MADE_FROM: self.facts.sha256["predictions"], **content}
                 partial.write_text(to_json(content), encoding="utf-8")
-        return replace(self, **values)
+                stamps[file] = stamp(partial)  # the same after it is moved
+        return replace(self, **values, stamps=stamps)
 
     @contextmanager
     def writing(self, path: Path, *, other: str = "name another file") -> Iterator[Path]:
@@ -241,7 +244,7 @@ class Run:
             if inside:
                 with writing(path, other=other):
                     stack.enter_context(locked(self.path, self.path))
-                check_there(self.path, self.stamp)
+                check_there(self.path, self.stamps)
             within = self.path if inside else None
             yield stack.enter_context(whole_file(path, other=other, within=within))
 

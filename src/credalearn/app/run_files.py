@@ -8,7 +8,7 @@ from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import polars as pl
@@ -22,6 +22,8 @@ _T = TypeVar("_T")
 MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
 _SEAL = "content_sha256"
 _TABLES = ("annotations", "items", "predictions")
+_STAMPED = ("run.json", "guarantee.json", "sets.json", "requests.json", "drift.json")
+Stamps: TypeAlias = dict[str, tuple[int, ...]]
 _ATTEMPTS = 10  # to read a run that other processes replace at the same time
 _AGAIN = "run the train command again; it resumes where it stopped"
 
@@ -57,22 +59,36 @@ def read_run(path: Path) -> dict[str, Any]:
     """The fields of a :class:`Run`; files that were replaced meanwhile are read again."""
     for _ in range(_ATTEMPTS):
         recover(path)
-        stamp, fields, reason = _stamp(path), dict[str, Any](), None
+        stamps, fields, reason = stamps_of(path), dict[str, Any](), None
         try:
             fields = _read(path)
         except CredalError as error:
             reason = error
-        if _stamp(path) == stamp:
+        if stamps_of(path) == stamps:
             if reason is not None:
                 raise reason
-            return {**fields, "stamp": stamp}
+            return {**fields, "stamps": stamps}
     raise _replaced(path)
 
 
-def check_there(path: Path, stamp: tuple[int, ...]) -> None:
+def check_there(path: Path, stamps: Stamps) -> None:
     """Refuse a run that another process has replaced since it was read."""
-    if stamp and _stamp(path) != stamp:
+    if stamps and stamp(path / "run.json") != stamps["run.json"]:
         raise _replaced(path)
+
+
+def stamps_of(path: Path) -> Stamps:
+    """What changes when files of a run are replaced."""
+    return {name: stamp(path / name) for name in _STAMPED}
+
+
+def stamp(file: Path) -> tuple[int, ...]:
+    """What changes when a file is replaced; a look, not an opened file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def to_json(content: dict[str, Any]) -> str:
@@ -133,18 +149,13 @@ def _read(path: Path) -> dict[str, Any]:
         lambda x: import_module("credalearn.conformal").Inflation.from_json(json.dumps(x)),
         how="--set-coverage 0.90",
     )
-    fields["requests"] = read_requests(path, facts)
+    # Without them a run would forget which looks at its items were paid for.
+    parse = lambda x: msgspec.convert(x["requests"], tuple[Request, ...])  # noqa: E731
+    fields["requests"] = _certified(path / "requests.json", facts, parse) or ()
     fields["outdated"] = _certified(
         path / "drift.json", facts, lambda x: x["outdated"], how="--max-error 0.10"
     )
     return fields
-
-
-def read_requests(path: Path, facts: RunFacts) -> tuple[Request, ...]:
-    """Every guarantee that was asked for on the calibration items of a run."""
-    # Without them a run would forget which looks at its items were paid for.
-    parse = lambda x: msgspec.convert(x["requests"], tuple[Request, ...])  # noqa: E731
-    return _certified(path / "requests.json", facts, parse) or ()
 
 
 def _certified(
@@ -163,15 +174,6 @@ def _certified(
     except (CredalError, KeyError, msgspec.ValidationError) as error:  # of another version
         why = shorten(CredalError(str(error)).reason, 300)
         raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    """What changes when another process replaces the run; a look, not an opened file."""
-    try:
-        found = (path / "run.json").stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _replaced(path: Path) -> CredalError:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
-from credalearn._formats import about_groups, many, percent
+from credalearn._formats import about_groups, many, number, percent
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def rank_of(items: int, coverage: float) -> int:
 
 def score_strata(score: np.ndarray, edges: Sequence[float]) -> list[str]:
     """The stratum of each item by its score: up to the first edge, up to the second, …, above."""
-    names = [f"{number}: score up to {edge:.4g}" for number, edge in enumerate(edges, start=1)]
-    names.append(f"{len(edges) + 1}: score above {edges[-1]:.4g}" if edges else "all")
+    names = [f"{place}: score up to {number(edge)}" for place, edge in enumerate(edges, start=1)]
+    names.append(f"{len(edges) + 1}: score above {number(edges[-1])}" if edges else "all")
     return [names[place] for place in np.searchsorted(edges, score)]
 
 

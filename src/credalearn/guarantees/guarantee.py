@@ -221,7 +221,8 @@ class Guarantee:
             groups = about_groups(count, self.num_items, self.group, "interval")
             return f"{self._about_capacity()} {groups}".rstrip()
         if self.shortfall is not None:
-            return f"Nothing is certified and every item is deferred. {self.shortfall}"
+            refused = f"Nothing is certified and every item is deferred: {self.refusal()}."
+            return f"{refused} {self.shortfall}"
         truth = TRUTHS[self.against]
         if self.confidence is None:
             assert self.max_error is not None
@@ -248,6 +249,16 @@ class Guarantee:
         if self.requests > 1:
             about.append(f"The confidence counts all {self.requests} requests on these items.")
         return " ".join(filter(None, about))
+
+    def refusal(self) -> str:
+        """What cannot be certified with these items, where nothing is; part of ``sentence``."""
+        error = f"an error of at most {percent(self.max_error)}"
+        what = "these promises" if self.promises else error
+        sure = f" with {percent(self.confidence)} confidence" if self.confidence else ""
+        having = many(self.num_items, "calibration item")
+        if self.shortfall is not None and self.shortfall.groups:
+            having += f" of {many(self.num_groups or 0, 'group')} ({self.group})"
+        return f"{what}{sure} cannot be certified with {having}"
 
     def to_json(self) -> str:
         """The guarantee as JSON, with coverage, error and sentence for readers of the file."""

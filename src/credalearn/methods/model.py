@@ -128,6 +128,7 @@ def _drop(layer: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> Tensor:
 @contextmanager
 def _whole_float32() -> Iterator[None]:
     """Convolutions on a GPU in float32, where cuDNN would round their inputs to 10 bits (TF32)."""
+    # cuDNN has no such option for a call: the process has it until the outputs are there.
     before = torch.backends.cudnn.allow_tf32
     torch.backends.cudnn.allow_tf32 = False
     try:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from credalearn._checks import check_choice, check_number
+from credalearn._formats import percent
 from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
 
@@ -90,7 +91,7 @@ class Significance:
     score: float | None
 
     def __str__(self) -> str:
-        return "–" if self.score is None else f"{100 * self.score:.1f}"
+        return percent(self.score, decimals=1).removesuffix(" %")
 
 
 def significance_ranking(

@@ -67,16 +67,29 @@ def max_entropy_hull(
     check_number(tolerance, name="tolerance", least=0)
     check_number(max_steps, name="max_steps", least=1, whole=True)
     checked = as_distributions(points, name="points", ndim=3)
-    exact = checked.double()  # a certificate of 1e-3 bits at K = 1000 is beyond float32's sums
-    if checked.shape[1] == 1:
-        best = exact[:, 0]
-    elif checked.shape[1] == 2:
-        start, end = exact.unbind(1)
-        share = _best_share(start, end - start, torch.ones_like(start[:, 0]))
-        best = start + share[:, None] * (end - start)
-    else:
-        best = _climb(exact, tolerance, max_steps)
+    # In float64: a certificate of 1e-3 bits at K = 1000 is beyond float32's sums.
+    best, gaps = highest_in_hull(checked.double(), tolerance, max_steps)
+    short = gaps[gaps > tolerance]
+    if len(short):
+        warnings.warn(
+            f"max_entropy_hull stopped at its cap of {max_steps} steps: {len(short)} of "
+            f"{len(gaps)} items are up to {float(short.max()):.2g} bits below the maximum, more "
+            f"than the tolerance of {tolerance:g}. To fix: raise max_steps or tolerance.",
+            PrecisionWarning,
+            stacklevel=2,
+        )
     return bits(best).to(checked.dtype)
+
+
+def highest_in_hull(
+    points: Tensor, tolerance: float = 1e-3, max_steps: int = 1000
+) -> tuple[Tensor, Tensor]:
+    """The point of largest entropy in each hull, (N, K), and how many bits it may lack, (N,)."""
+    if points.shape[1] > 2:
+        return _climb(points, tolerance, max_steps)
+    start, end = points[:, 0], points[:, -1]
+    share = _best_share(start, end - start, torch.ones_like(start[:, 0]))
+    return start + share[:, None] * (end - start), torch.zeros_like(share)
 
 
 def _best_share(start: Tensor, direction: Tensor, limit: Tensor) -> Tensor:
@@ -96,8 +109,8 @@ def _rises(start: Tensor, direction: Tensor, share: Tensor) -> Tensor:
     return torch.xlogy(direction, point).sum(1) < 0
 
 
-def _climb(points: Tensor, tolerance: float, max_steps: int) -> Tensor:
-    """The point of largest entropy in each polytope, to the certificate, shape (N, K)."""
+def _climb(points: Tensor, tolerance: float, max_steps: int) -> tuple[Tensor, Tensor]:
+    """The same in each polytope: climb to the certificate."""
     num_items, num_vertices, _ = points.shape
     weights = points.new_full((num_items, num_vertices), 1 / num_vertices)
     best = points.mean(1)  # inside: every class that the hull can reach has mass
@@ -112,7 +125,7 @@ def _climb(points: Tensor, tolerance: float, max_steps: int) -> Tensor:
         keep = gap > tolerance
         running = running[keep]
         if len(running) == 0:
-            return best
+            break
         vertices, weight, point, slope = vertices[keep], weight[keep], point[keep], slope[keep]
         rows = torch.arange(len(running), device=points.device)
         toward = slope.argmax(1)
@@ -123,12 +136,4 @@ def _climb(points: Tensor, tolerance: float, max_steps: int) -> Tensor:
         weight[rows, away] -= share
         weights[running] = weight.clamp(min=0)
         best[running] = torch.einsum("nv,nvk->nk", weights[running], vertices)
-    short = gaps[running]
-    warnings.warn(
-        f"max_entropy_hull stopped at its cap of {max_steps} steps: {len(running)} of {num_items} "
-        f"items are up to {float(short.max()):.2g} bits below the maximum, more than the tolerance "
-        f"of {tolerance:g}. To fix: raise max_steps or tolerance.",
-        PrecisionWarning,
-        stacklevel=3,
-    )
-    return best
+    return best, gaps

@@ -1,17 +1,22 @@
 """The least POCC objective that any predictor can reach on given labels."""
 
 import math
-import warnings
 
 import torch
 from torch import Tensor
 
-from credalearn import sets
-from credalearn.errors import PrecisionWarning
-from credalearn.sets import CredalSet, Intervals, LowerBounds, Vertices
+from credalearn.sets import (
+    CredalSet,
+    Intervals,
+    LowerBounds,
+    Vertices,
+    max_entropy_box,
+    min_entropy_box,
+    min_entropy_hull,
+)
 from credalearn.sets.box_entropy import ENUMERATED_CLASSES
 from credalearn.sets.checks import check_sets
-from credalearn.sets.hull_entropy import bits
+from credalearn.sets.hull_entropy import bits, highest_in_hull
 
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
 _STEPS = 200
@@ -39,11 +44,10 @@ def least_objective(labels: CredalSet) -> Tensor:
 def _largest_entropy(labels: CredalSet) -> Tensor:
     """In bits, shape (N,)."""
     if isinstance(labels, LowerBounds | Intervals):
-        return sets.max_entropy_box(labels.lower, labels.upper)
+        return max_entropy_box(labels.lower, labels.upper)
     if isinstance(labels, Vertices):
-        with warnings.catch_warnings():  # too small a value makes the gap larger, never wrong
-            warnings.simplefilter("ignore", PrecisionWarning)
-            return sets.max_entropy_hull(labels.points)
+        # Without its warning: too small a value makes the gap larger, never wrong.
+        return bits(highest_in_hull(labels.points)[0])
     point = labels.center()
     best = bits(point)
     for step in range(_STEPS):
@@ -58,10 +62,10 @@ def _smallest_entropy(labels: CredalSet) -> Tensor:
     if isinstance(labels, LowerBounds):  # all free mass where most is already
         return bits(labels.best_target(-labels.lower))
     if isinstance(labels, Vertices):
-        return sets.min_entropy_hull(labels.points)
+        return min_entropy_hull(labels.points)
     if labels.num_classes <= ENUMERATED_CLASSES:
-        return sets.min_entropy_box(labels.lower, labels.upper)
+        return min_entropy_box(labels.lower, labels.upper)
     # With one bound alone the greedy order is exact, and the set only larger.
-    above = sets.min_entropy_box(labels.lower, torch.ones_like(labels.upper))
-    below = sets.min_entropy_box(torch.zeros_like(labels.lower), labels.upper)
+    above = min_entropy_box(labels.lower, torch.ones_like(labels.upper))
+    below = min_entropy_box(torch.zeros_like(labels.lower), labels.upper)
     return torch.maximum(above, below)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from credalearn import CredalError, metrics
-from credalearn._formats import percent
+from credalearn._formats import number, percent
 from credalearn.app.report.card import card, write_card
 from credalearn.app.run import Run
 from credalearn.app.steps.export import OUTPUTS
@@ -63,7 +63,7 @@ def test_promises_are_worded_in_one_place(tmp_path: Path) -> None:
     text = card(run, OUTPUTS)
     assert f"\n\n{run.guarantee.sentence()}\n\n" in text
     assert f"\n\n{run.sets.sentence()}\n\n" in text
-    assert f"is at most {run.guarantee.threshold:.6g}; defer" in text
+    assert f"is at most {number(run.guarantee.threshold or 0)}; defer" in text
     assert f"keeps {percent(run.guarantee.coverage)} of the calibration items." in text
 
 

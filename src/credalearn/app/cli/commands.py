@@ -106,8 +106,7 @@ def train(
             f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
             f"{many(int(scores['judged_items']), 'item')}"
         )
-    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
-    yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
+    yield f"Wrote {output}: {facts.trained}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
     yield {"run": output, **asdict(facts), "advice": facts.advice, "test_scores": scores}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from credalearn._formats import aligned, listed, many, percent, shown
+from credalearn._formats import aligned, listed, many, number, percent, shown
 from credalearn.app.facts import Request
 from credalearn.app.report.baseline import Baseline, baseline
 from credalearn.app.run import OUT_OF_FOLD, Run
@@ -61,7 +61,7 @@ class Certificate:
             lines = self._table(found, self.check)
             notes.append(found.sentence())
             if found.threshold is not None:
-                limit = f"a score above {found.threshold:.4g}"
+                limit = f"a score above {number(found.threshold)}"
                 if found.class_thresholds:
                     limit = "a score above the threshold of their class"
                 assert found.score is not None
@@ -316,16 +316,10 @@ def _too_few(found: Guarantee) -> CredalError:
     """The error to raise where the target cannot be certified: what it takes, what to do."""
     short = found.shortfall
     assert short is not None
-    sure = f" with {percent(found.confidence)} confidence" if found.confidence else ""
-    what = "these promises" if found.promises else f"an error of at most {percent(found.max_error)}"
-    having = many(found.num_items, "calibration item")
-    if short.groups:
-        having += f" of {many(found.num_groups or 0, 'group')} ({found.group})"
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
     fixes = [f"annotate {more} and recalibrate" if short.items_needed else "train a better model"]
     if short.reachable_error:
         fixes.append("ask for more error, at less confidence, with --again")
     return CredalError(
-        f"{what}{sure} cannot be certified with {having}; no guarantee was changed. {short} To "
-        f"fix: {', or '.join(fixes)}."
+        f"{found.refusal()}; no guarantee was changed. {short} To fix: {', or '.join(fixes)}."
     )

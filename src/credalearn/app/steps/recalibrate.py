@@ -126,13 +126,14 @@ def recalibrate(
     data = _dataset(run, votes, options)
     data = data.split(HELD_OUT, without=_reasons(run, data))
     from credalearn.app.steps.train import data_facts, judged_by_skill, run_tables  # imports torch
+    from credalearn.classifier import CredalClassifier
 
     if run.facts.truth == "dawid-skene":
         data = judged_by_skill(data)
     with staged(output) as partial:
         clf = run.predictor()
-        if not run.facts.imported:
-            run.load_model().save(partial / MODEL)
+        if isinstance(clf, CredalClassifier):
+            clf.save(partial / MODEL)
         trained = run.items.filter(split="train").select("item", "split", "group", "digest")
         same = ["options", "model", "imported", "label_diameter", "loss_curve", "temperatures"]
         same += ["comparison", "seconds"]

@@ -88,11 +88,13 @@ class RuleComparison:
         )
 
     def _cells(self, rule: RuleCoverage) -> tuple[str, ...]:
-        agree = f"{100 * rule.agree:.1f} ± {100 * rule.agree_error:.1f}" if rule.testable else "–"
-        held_out = f"{100 * rule.held_out:.1f} ± {100 * rule.gap_error:.1f}"
-        testable, stated = (f"{100 * each:.1f}" for each in (rule.testable, rule.stated))
-        fails = self.fails(rule) or "–"
-        return (rule.rule, f"{rule.diameter:.3f}", agree, testable, stated, held_out, fails)
+        def share(value: float) -> str:  # the heading has the sign
+            return percent(value, decimals=1).removesuffix(" %")
+
+        agree = f"{share(rule.agree)} ± {share(rule.agree_error)}" if rule.testable else "–"
+        held_out = f"{share(rule.held_out)} ± {share(rule.gap_error)}"
+        cells = (rule.rule, f"{rule.diameter:.3f}", agree, share(rule.testable), share(rule.stated))
+        return (*cells, held_out, self.fails(rule) or "–")
 
 
 def compare_rules(

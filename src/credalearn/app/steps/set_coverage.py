@@ -1,19 +1,19 @@
 """``certify --set-coverage``: widen a run's sets to contain what people say about new items."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from scipy.stats import betabinom
 
-from credalearn._formats import enumerated, listed, many, percent
+from credalearn._formats import enumerated, listed, many, number, percent
 from credalearn.app.features import item_column, item_names
 from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
-from credalearn.app.sources import open_source, texts
+from credalearn.app.sources import Source, open_source, texts
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Inflation, Scale, score_strata
@@ -24,6 +24,7 @@ from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.predictions import CredalPredictions
 
+Tables: TypeAlias = Sequence[Source]  # with the column of the strata; none for strata by score
 _CONFIDENCE = 0.95
 _ENOUGH = 100  # out-of-fold items to choose a scale by
 _EDGE = 1e-3
@@ -108,7 +109,7 @@ class WidenedSets:
         ]
         if self.inflation.by in SCORE_WORDS:
             notes.append(
-                f"Strata are divided at {enumerated([f'{x:.4g}' for x in self.inflation.edges])} "
+                f"Strata are divided at {enumerated([number(x) for x in self.inflation.edges])} "
                 f"({SCORE_WORDS[self.inflation.by]}), fixed without the calibration labels."
             )
         return notes
@@ -160,7 +161,8 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
     if options.stratum is None:
         edges = _score_edges(run, items.table["score"].to_numpy()[usable])
-    strata, chosen = _strata(run, items, by, edges, table, coverage), usable
+    tables = _tables(run, by, table)
+    strata, chosen = _strata(run, items, by, edges, tables, coverage), usable
     if strata is not None and not _enough(strata.count(REST), coverage):
         # Too few together, too: sets of such items contain everything.
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
@@ -180,7 +182,7 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     if run.facts.group is not None:
         num_groups = run.items.filter(split="calibration")["group"].n_unique()
         found = replace(found, group=run.facts.group, num_groups=num_groups)
-    wide = widened(run, found, voted_items(run, "test"), table=table)
+    wide = widened(run, found, voted_items(run, "test"), tables)
     return replace(wide, left_out=int((~usable).sum()))
 
 
@@ -189,13 +191,13 @@ def _strata(
     items: VotedItems,
     by: str,
     edges: tuple[float, ...],
-    table: Any,
+    tables: Tables,
     coverage: float,
 ) -> list[str] | None:
     """Strata of the usable calibration items; those with too few items are put together."""
     if by in SCORE_WORDS and not edges:
         return None
-    names = _strata_of_table(run, by, edges, items.table.filter(items.usable), table)
+    names = _strata_of_table(run, by, edges, items.table.filter(items.usable), tables)
     if by in SCORE_WORDS:
         return names
     enough = {name for name, count in Counter(names).items() if _enough(count, coverage)}
@@ -224,12 +226,13 @@ def _narrowest(run: Run, coverage: float, edges: tuple[float, ...]) -> Scale:
     )
 
 
-def widened(run: Run, inflation: Inflation, items: VotedItems, *, table: Any = None) -> WidenedSets:
+def widened(run: Run, inflation: Inflation, items: VotedItems, tables: Tables = ()) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
     predicted, usable, guarantee = items.predicted, items.usable, run.guarantee
     strata = None
     if inflation.strata and inflation.by is not None:
-        strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, table)
+        tables = tables or _tables(run, inflation.by)
+        strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, tables)
         strata = strata if inflation.by in SCORE_WORDS else _known(strata, inflation)
     wide = predicted.conformalize(inflation, strata=strata)
     seen = int(usable.sum())
@@ -267,13 +270,13 @@ def _score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
 
 
 def _strata_of_table(
-    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, table: Any
+    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, tables: Tables
 ) -> list[str]:
     """Strata of items of the run, by score, label or a column."""
     if by in SCORE_WORDS:
         return score_strata(rows[by.replace("-", "_")].to_numpy(), edges)
     label = by == LABEL
-    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), table)
+    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), tables)
     return [str(each) for each in values]
 
 
@@ -304,13 +307,17 @@ def _known(values: Iterable[str | None], inflation: Inflation) -> list[str]:
     return [str(each) if str(each) in names else REST for each in values]
 
 
-def _column_values(run: Run, column: str, items: list[str], table: Any = None) -> list[str | None]:
-    """The values of a column of the inputs, as text, for these items."""
+def _tables(run: Run, by: str | None, table: Any = None) -> Tables:
     inputs = run.facts.inputs
-    paths = [inputs.table] if inputs.table else [inputs.path, *inputs.later]
-    found: dict[str, str | None] = {}
-    for each in paths if table is None else [table]:
-        source = open_source(each)
+    table = inputs.table or None if table is None else table
+    paths = [inputs.path, *inputs.later] if table is None else [table]
+    return [] if by in (*SCORE_WORDS, LABEL) else [open_source(each) for each in paths]
+
+
+def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> list[str | None]:
+    """The values of a column of the inputs, as text, for these items."""
+    inputs, found = run.facts.inputs, dict[str, str | None]()
+    for source in tables:
         name = source.column(column, option="stratum")
         named = item_column(source, (inputs.item,), (*inputs.features, name))
         block = source.read(dict.fromkeys((named, name)))
