@@ -9,7 +9,7 @@ import torch
 
 from credalearn import CredalError
 from credalearn._checks import check_choice, check_number, nearest
-from credalearn.sets.checks import as_classes
+from credalearn.sets._checks import as_classes
 
 
 def test_rejects_truth_values_and_none() -> None:

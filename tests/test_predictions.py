@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from credalearn import CredalError, CredalPredictions, Intervals
-from credalearn.scores import SCORES
+from credalearn._scores import SCORES
 from random_sets import bits, distributions
 
 
@@ -26,7 +26,7 @@ def box(pred: CredalPredictions) -> CredalPredictions:
     return CredalPredictions(pred.probs, pred.lower, pred.upper)
 
 
-@pytest.mark.catches("scores.py", "1 - pred.lower.gather", "1 - pred.upper.gather")
+@pytest.mark.catches("_scores.py", "1 - pred.lower.gather", "1 - pred.upper.gather")
 @pytest.mark.catches(
     "predictions.py", "vertices.amin(1), vertices.amax(1)", "vertices.amax(1), vertices.amin(1)"
 )

@@ -111,14 +111,14 @@ def rule(
 
 def state(records: Records = RESULTS) -> None:
     """Print which of the paper's settings have runs, with how many seeds, or why not."""
-    from credalearn_experiments.results.published import read_reasons, state_page
+    from credalearn_experiments.results.paper import read_reasons, state_page
 
     _print(state_page(_read(records), read_reasons(records)))
 
 
 def compare(names: Names = None, records: Records = RESULTS) -> None:
     """Compare ours with every published figure that the records answer."""
-    from credalearn_experiments.results.published import compare, comparison_page
+    from credalearn_experiments.results.paper import compare, comparison_page
 
     found = _read(records)
     chosen = _chosen(names, found)

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from credalearn._files import writing
 from credalearn.errors import CredalError
-from credalearn.train import distributed
+from credalearn.train import _processes as processes
 from credalearn_experiments.data import UNVERIFIED_VARIABLE
 from credalearn_experiments.runner import RunContext, Runner
 from credalearn_experiments.runs import Run
@@ -38,7 +38,7 @@ def execute(
     until = None if minutes is None else time.time() + 60 * minutes
     keep = "pass another --store; finished runs are kept, and the same command resumes the rest"
     with writing(context.store, other=keep):
-        if distributed.under_torchrun():
+        if processes.under_torchrun():
             if ray is not None or workers > 1:
                 raise CredalError(
                     "torchrun has started the processes. To fix: leave out --workers and --ray."
@@ -53,7 +53,7 @@ def execute(
 def _backend(context: RunContext, workers: int, ray: str | None) -> Iterator[tuple[int, int]]:
     """Backend of joblib for the block; the number of jobs, and of models trained side by side."""
     if ray is None:
-        on_gpu = distributed.find_device(context.device).type == "cuda"
+        on_gpu = processes.find_device(context.device).type == "cuda"
         with parallel_config("loky", n_jobs=workers):
             yield workers, context.side_by_side if on_gpu else 1
         return
@@ -172,14 +172,14 @@ def _end_with(parent: int) -> None:
 
 def _with_torchrun(context: RunContext, runs: Sequence[Run], until: float | None) -> None:
     """Train with all processes; the first one tells the others what, measures, and returns."""
-    with distributed.process_group():
-        if first := distributed.rank() == 0:
+    with processes.process_group():
+        if first := processes.rank() == 0:
             try:
                 _work_all(context, runs, until, jobs=1, side_by_side=1)
             finally:
-                distributed.tell(None)
+                processes.tell(None)
         else:
-            while (heard := distributed.hear()) is not None:
+            while (heard := processes.hear()) is not None:
                 _runner(context).participate(heard)
     if not first:
         sys.exit(0)

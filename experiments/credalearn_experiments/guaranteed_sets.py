@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credalearn.conformal.calibration import narrowest_scale
-from credalearn.methods.taught import STRETCHES, narrowest, stretched
+from credalearn.conformal._calibration import narrowest_scale
+from credalearn.methods.distillation import STRETCHES, narrowest, stretched
 from credalearn.predictions import CredalPredictions
 
 _FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 import credalearn as cl
 from credalearn._formats import percent
 from credalearn.conformal import Scale, score_strata
-from credalearn.conformal.calibration import narrowest_scale
+from credalearn.conformal._calibration import narrowest_scale
 from credalearn.guarantees import CertifyMethod, DeferralScore, better_score
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders

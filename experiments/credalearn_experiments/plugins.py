@@ -11,10 +11,10 @@ from torch import Tensor
 
 from credalearn._checks import check_choice
 from credalearn._files import sha256_of
+from credalearn._scores import SCORES
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS, Method, Model
 from credalearn.predictions import CredalPredictions
-from credalearn.scores import SCORES
 from credalearn.train import Training
 from credalearn_experiments.data import TASKS, Loader
 from credalearn_experiments.settings import Setting

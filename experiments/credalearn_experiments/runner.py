@@ -29,7 +29,7 @@ from credalearn.train import (
     seeded,
     train,
 )
-from credalearn.train.distributed import find_device, own_gpu, tell, world_size
+from credalearn.train._processes import find_device, own_gpu, tell, world_size
 from credalearn.train.training import Execution
 from credalearn_experiments.data import FOREIGN, DataFolders, MissingDataError, Task, load_task
 from credalearn_experiments.evaluation import Measurements, measure

@@ -12,7 +12,7 @@ from credalearn.errors import CredalError
 from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method
 from credalearn.train import AUGMENTS, Recipe
-from credalearn.train.distributed import find_device
+from credalearn.train._processes import find_device
 from credalearn.train.training import Optimizer, Precision, Schedule
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from credalearn.errors import CredalError
 from credalearn.methods import Model
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
-from credalearn.train.linear import Inputs, LinearProblem
+from credalearn.train._linear import Inputs, LinearProblem
 
 NUM_FOLDS = 4
 Rows = NDArray[np.int64]

@@ -14,8 +14,8 @@ from credalearn._ranks import as_array
 from credalearn._table_encoder import Table, TableEncoder
 from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError
-from credalearn.sets.checks import as_tensor
-from credalearn.train.linear import Inputs
+from credalearn.sets._checks import as_tensor
+from credalearn.train._linear import Inputs
 
 Encoder = TableEncoder | TextEncoder | None  # None: a sparse matrix, or an array of any shape
 

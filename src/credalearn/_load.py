@@ -13,7 +13,7 @@ from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
 from credalearn.nets import Backbone, build_network
-from credalearn.train.distributed import find_device
+from credalearn.train._processes import find_device
 
 
 def load(

@@ -15,8 +15,8 @@ from credalearn._targets import truth_of
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Method, Model
+from credalearn.methods.distillation import as_wide_as, narrowest, stretch, stretched
 from credalearn.methods.softmax import ENSEMBLE_SIZE
-from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched
 from credalearn.nets import Backbone, Network, build_network
 from credalearn.sets import CredalSet
 from credalearn.train import AUGMENTS, Progress, Recipe, Training, seeded, train

@@ -20,12 +20,12 @@ from credalearn._folds import Items, Rows, out_of_fold, rows_outside
 from credalearn._temperature import fit_temperature, temper
 from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Method, Model, Outputs
-from credalearn.methods.taught import as_wide_as, narrowest
+from credalearn.methods.distillation import as_wide_as, narrowest
 from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.train import Recipe
+from credalearn.train._linear import Inputs, LinearProblem, soft_target
 from credalearn.train._threads import on_one_thread
-from credalearn.train.linear import Inputs, LinearProblem, soft_target
 
 SELECTED_METHOD = "pocc-center"
 CENTER = 2  # number of its head that learns the soft labels

@@ -16,7 +16,7 @@ from credalearn._formats import many
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import as_distributions, require_shape
+from credalearn.sets._checks import as_distributions, require_shape
 
 
 def ordered_columns(y: Any, classes: ArrayLike | None) -> tuple[Any, ArrayLike | None]:

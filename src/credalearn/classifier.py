@@ -43,9 +43,9 @@ from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import Progress
+from credalearn.train._linear import Inputs
+from credalearn.train._processes import find_device
 from credalearn.train._threads import on_one_thread
-from credalearn.train.distributed import find_device
-from credalearn.train.linear import Inputs
 
 Meaning = Literal["truth", "votes"]
 MEANINGS: tuple[Meaning, ...] = ("truth", "votes")

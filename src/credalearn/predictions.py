@@ -12,10 +12,10 @@ from torch import Tensor, cat
 
 from credalearn._checks import check_choice
 from credalearn._formats import many
+from credalearn._scores import SCORES
 from credalearn._temperature import temper
 from credalearn.errors import CredalError
-from credalearn.scores import SCORES
-from credalearn.sets.checks import (
+from credalearn.sets._checks import (
     as_floats,
     as_rows,
     map_tensors,
@@ -202,7 +202,7 @@ class CredalPredictions:
             >>> pred.inflation(votes, coverage=0.7, scale="none").radius
             0.125
         """
-        from credalearn.conformal.calibration import calibrate  # few runs widen sets
+        from credalearn.conformal._calibration import calibrate  # few runs widen sets
 
         return calibrate(
             observed,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.conformal import Distance, Scale
-from credalearn.conformal.calibration import SCALES, calibrate
+from credalearn.conformal._calibration import SCALES, calibrate
 from predicted_sets import KINDS, voted_predictions
 
 DISTANCES = get_args(Distance)
@@ -24,7 +24,7 @@ def rank(num_items: int, coverage: float) -> int:
 
 
 @pytest.mark.catches(
-    "conformal/calibration.py", "values[rank * draws - 1]", "values[max(rank - 1, 1) * draws - 1]"
+    "conformal/_calibration.py", "values[rank * draws - 1]", "values[max(rank - 1, 1) * draws - 1]"
 )
 @pytest.mark.parametrize("coverage", [0.07, 0.5, 0.7, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("num_items", [9, 10, 19, 99, 100])

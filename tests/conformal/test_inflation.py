@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from credalearn import CredalError, CredalPredictions, Inflation, Intervals
 from credalearn.conformal import Distance, Scale
-from credalearn.conformal.calibration import SCALES
+from credalearn.conformal._calibration import SCALES
 from predicted_sets import voted_predictions
 
 DISTANCES = get_args(Distance)

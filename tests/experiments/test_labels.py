@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from credalearn import CredalError, from_votes
 from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
-from credalearn.sets.checks import map_tensors
+from credalearn.sets._checks import map_tensors
 from credalearn_experiments.data import DataFolders, Task
 from credalearn_experiments.labels import draw_votes, training_labels
 from credalearn_experiments.settings import Annotators, Votes

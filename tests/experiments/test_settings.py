@@ -10,7 +10,7 @@ import pytest
 from credalearn import CredalError
 from credalearn.labels.votes import VoteRule
 from credalearn_experiments.data import TASKS
-from credalearn_experiments.results.published import published
+from credalearn_experiments.results.paper import published
 from credalearn_experiments.settings import Votes
 from credalearn_experiments.settings.catalog import (
     ALL_SETTINGS,

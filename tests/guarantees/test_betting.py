@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalearn import ScoredItems, certify
+from credalearn.guarantees._betting import betting_p_value, growth
 from credalearn.guarantees._sequence import GroupEvidence, Sequence
-from credalearn.guarantees.betting import betting_p_value, growth
 from credalearn.guarantees.promises import Promise
 from present import present
 
@@ -34,7 +34,9 @@ shares = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_s
 
 
 @pytest.mark.catches(
-    "guarantees/betting.py", "np.cumsum(gains**2, axis=0) - gains**2", "np.cumsum(gains**2, axis=0)"
+    "guarantees/_betting.py",
+    "np.cumsum(gains**2, axis=0) - gains**2",
+    "np.cumsum(gains**2, axis=0)",
 )
 @given(shares, st.floats(0.02, 0.9), st.sampled_from([0.2, 0.05, 0.001]))
 def test_p_value_matches_a_slow_gambler(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, binomtest
 
-from credalearn.guarantees.bounds import interval, p_value, upper_bound
+from credalearn.guarantees._bounds import interval, p_value, upper_bound
 
 COUNTS = [(0, 1), (1, 1), (0, 29), (3, 187), (7, 100), (99, 100), (100, 100), (700, 10_000)]
 

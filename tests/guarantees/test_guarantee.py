@@ -12,7 +12,7 @@ import pytest
 import credalearn
 from credalearn import CredalError, Guarantee, certify
 from credalearn.guarantees import CertifyMethod, by_capacity
-from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS, Truth
+from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS, Truth
 from scored_items import scored_items
 
 METHODS = (*get_args(CertifyMethod), "capacity")

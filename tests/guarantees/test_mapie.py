@@ -12,8 +12,8 @@ from mapie.risk_control.methods import (
 )
 
 from credalearn import Promise, ScoredItems, certify
+from credalearn.guarantees._bounds import p_value
 from credalearn.guarantees._sequence import Sequence
-from credalearn.guarantees.bounds import p_value
 
 SEEDS = range(5)
 

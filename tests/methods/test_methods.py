@@ -12,9 +12,9 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from clouds import classifier, clouds
+from credalearn._scores import SCORES
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
-from credalearn.scores import SCORES
 
 DIRICHLET = ("edl", "edl-soft", "dappr", "laplace-bridge")
 NUM_VERTICES = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
 from credalearn import CredalError, metrics
-from credalearn_experiments.results.published import published
+from credalearn_experiments.results.paper import published
 
 THREE = ("accuracy", "ece", "auarc")
 Table = dict[str, dict[str, list[float]]]

@@ -109,7 +109,7 @@ def solve(sets: CredalSet, cost: Tensor) -> np.ndarray:
     "totals.argmax(1)",
     case="vertices",
 )
-@pytest.mark.catches("sets/greedy.py", "descending=largest", "descending=True", case="intervals")
+@pytest.mark.catches("sets/_greedy.py", "descending=largest", "descending=True", case="intervals")
 @pytest.mark.catches(
     "sets/lower_bounds.py",
     "cost.argmax(1, keepdim=True) if largest else cost.argmin(1, keepdim=True)",

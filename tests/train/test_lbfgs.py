@@ -6,7 +6,7 @@ from scipy.optimize import minimize as scipy_minimize
 from torch import Tensor
 from torch.testing import assert_close
 
-from credalearn.train.linear import Objective, minimize
+from credalearn.train._linear import Objective, minimize
 
 
 def differentiated(function: object) -> Objective:

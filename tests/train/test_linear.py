@@ -14,8 +14,8 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from clouds import clouds
-from credalearn.train import linear
-from credalearn.train.linear import LinearProblem, soft_target
+from credalearn.train import _linear as linear
+from credalearn.train._linear import LinearProblem, soft_target
 
 
 @pytest.fixture

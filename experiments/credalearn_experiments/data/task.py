@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn.sets import checks
+from credalearn.sets import _checks as checks
 from credalearn_experiments.data.folders import DataFolders
 
 _KINDS = "uint8 of shape (items, 3, height, width) or float32 of shape (items, features)"

@@ -211,7 +211,7 @@ class Inflation:
         ``observed`` are votes or shares by class, (N, K); ``lower``, ``upper`` and ``probs`` the
         predictions; ``strata`` the stratum of each item, N names, where there are strata.
         """
-        from credalearn.conformal.distance import BALLS, as_shares
+        from credalearn.conformal._distance import BALLS, as_shares
 
         shares = as_shares(observed, lower)
         if self.distance == "box":
@@ -249,8 +249,8 @@ class Inflation:
         self, lower: "Tensor", upper: "Tensor", probs: "Tensor", strata: Sequence[str] | None
     ) -> tuple["Tensor", "Tensor"]:
         """Both bounds, widened, around ``probs``; in float64."""
-        from credalearn.conformal.calibration import stretch_of
-        from credalearn.conformal.distance import kullback_leibler_bounds
+        from credalearn.conformal._calibration import stretch_of
+        from credalearn.conformal._distance import kullback_leibler_bounds
 
         inside, room = probs.double(), self._room(probs, strata)
         if self.distance == "kullback-leibler":
@@ -262,7 +262,7 @@ class Inflation:
 
     def _room(self, probs: "Tensor", strata: Sequence[str] | None) -> "Tensor":
         """By how much each bound moves, shape (N, 1) or (N, K)."""
-        from credalearn.conformal.calibration import scale_of
+        from credalearn.conformal._calibration import scale_of
 
         unit = scale_of(probs.double(), self.distance, self.scale)
         if not self.strata:

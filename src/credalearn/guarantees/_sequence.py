@@ -25,8 +25,8 @@ from typing import Self
 
 import numpy as np
 
-from credalearn.guarantees.betting import betting_p_value, growth
-from credalearn.guarantees.bounds import least_rate, p_value, upper_bound
+from credalearn.guarantees._betting import betting_p_value, growth
+from credalearn.guarantees._bounds import least_rate, p_value, upper_bound
 from credalearn.guarantees.guarantee import CertifyMethod
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from credalearn._formats import about_groups, many, percent
 from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
+from credalearn.guarantees._truths import HAVING, TRUTHS, Truth
 from credalearn.guarantees.promises import Promise
-from credalearn.guarantees.truths import HAVING, TRUTHS, Truth
 
 CertifyMethod = Literal["learn-then-test", "betting", "sgr", "conformal-risk-control"]
 DeferralScore = Literal["lower-probability", "top-probability"]

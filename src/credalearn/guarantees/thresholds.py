@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from credalearn._checks import check_choice, check_number
 from credalearn._ranks import kept_means
 from credalearn.errors import CredalError
+from credalearn.guarantees._bounds import interval
 from credalearn.guarantees._sequence import ALONE, Sequence
-from credalearn.guarantees.bounds import interval
+from credalearn.guarantees._truths import Truth
 from credalearn.guarantees.guarantee import CertifyMethod, DeferralScore, Guarantee, Shortfall
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
-from credalearn.guarantees.truths import Truth
 
 _FIRM = 20  # the error among fewer kept items is too uncertain to extrapolate
 _STEPS = 1000  # of max_error

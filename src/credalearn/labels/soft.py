@@ -11,7 +11,7 @@ from torch.nn.functional import one_hot
 from credalearn import sets
 from credalearn._checks import check_choice, check_number
 from credalearn.sets import CredalSet, LowerBounds
-from credalearn.sets.checks import as_classes, as_distributions, as_floats, check_sets, require
+from credalearn.sets._checks import as_classes, as_distributions, as_floats, check_sets, require
 
 SoftRule = Literal["relax", "relax-ties", "precise"]
 

@@ -11,7 +11,7 @@ from torch.nn.functional import one_hot
 
 from credalearn import sets
 from credalearn.errors import CredalError
-from credalearn.sets.checks import as_floats, as_tensor, require
+from credalearn.sets._checks import as_floats, as_tensor, require
 
 
 def from_statements(

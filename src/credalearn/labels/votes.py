@@ -16,7 +16,7 @@ from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
 from credalearn.labels.soft import relax_at, relax_ties
 from credalearn.sets import CredalSet, LowerBounds
-from credalearn.sets.checks import as_distributions, as_one_per_item, as_votes, require
+from credalearn.sets._checks import as_distributions, as_one_per_item, as_votes, require
 
 VoteRule = Literal[
     "relax",

@@ -2,12 +2,12 @@
 
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.decalibration import DECALIBRATION
+from credalearn.methods.distillation import CREDAL_BOUNDS, POCC_DISTILLED
 from credalearn.methods.edl import DAPPR, EDL, EDL_SOFT
 from credalearn.methods.laplace_bridge import LAPLACE_BRIDGE
 from credalearn.methods.model import Model
 from credalearn.methods.pocc import POCC, POCC_CENTER, POCC_ENSEMBLE, POCC_MEAN, pocc_loss
 from credalearn.methods.softmax import DEEP_ENSEMBLE, MC_DROPOUT, SOFTMAX
-from credalearn.methods.taught import CREDAL_BOUNDS, POCC_DISTILLED
 
 METHODS: dict[str, Method] = {
     "pocc": POCC,

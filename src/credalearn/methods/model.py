@@ -14,7 +14,7 @@ from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import seeded
-from credalearn.train.linear import Inputs
+from credalearn.train._linear import Inputs
 
 _BATCH = 4096  # items at a time, but fewer large ones:
 _NUMBERS = 2**22  # 1365 images of 32 px, 27 of 224 px, whose hidden layers take most memory

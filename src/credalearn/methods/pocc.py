@@ -9,7 +9,7 @@ from credalearn.errors import CredalError
 from credalearn.methods.base import Method, hull_of_outputs
 from credalearn.methods.softmax import ENSEMBLE_SIZE
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import check_sets
+from credalearn.sets._checks import check_sets
 
 
 def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: CredalSet) -> Tensor:

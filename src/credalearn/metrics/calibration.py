@@ -8,7 +8,7 @@ from torch import Tensor
 
 from credalearn._checks import check_number
 from credalearn.errors import CredalError
-from credalearn.sets.checks import as_classes, as_floats, require_distributions
+from credalearn.sets._checks import as_classes, as_floats, require_distributions
 
 ROUNDED = 0.02  # rows of two decimals, or of 16 bits, sum to 1 within it; logits and counts do not
 

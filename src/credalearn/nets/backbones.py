@@ -66,7 +66,7 @@ def build_backbone(
             raise CredalError(f"a function as backbone must make a torch.nn.Module; got {got}.")
         return made.cpu()
     if backbone not in BACKBONES:
-        from credalearn.nets.outside import OutsideBackbone  # other packages, which few use
+        from credalearn.nets._libraries import OutsideBackbone  # other packages, which few use
 
         return OutsideBackbone(backbone, input_shape, weights=path)
     build = BACKBONES[backbone]

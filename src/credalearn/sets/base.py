@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn.sets.checks import (
+from credalearn.sets._checks import (
     SUM_TOLERANCE,
     as_distributions,
     as_rows,

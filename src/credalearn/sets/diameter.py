@@ -4,7 +4,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.sets.checks import as_distributions
+from credalearn.sets._checks import as_distributions
 
 ENUMERATED_SPLITS = 12  # 2^11 ways to split 12 classes in two: 0.2 s for 10,000 sets
 _CHUNK = 2**22  # numbers stored at once while enumerating: 32 MB in float64

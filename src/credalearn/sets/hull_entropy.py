@@ -9,7 +9,7 @@ from torch import Tensor
 
 from credalearn._checks import check_number
 from credalearn.errors import PrecisionWarning
-from credalearn.sets.checks import as_distributions
+from credalearn.sets._checks import as_distributions
 
 _HALVINGS = 40  # places the best point of a segment to 1e-12 of its length
 

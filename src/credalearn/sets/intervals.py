@@ -7,10 +7,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.sets._checks import SUM_TOLERANCE, as_floats, require, require_bounds
+from credalearn.sets._greedy import greedy
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require, require_bounds
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
-from credalearn.sets.greedy import greedy
 
 _FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds 0.1 in float64
 

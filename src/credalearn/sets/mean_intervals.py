@@ -7,10 +7,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.sets._checks import as_floats, require, require_shape
+from credalearn.sets._greedy import greedy
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import as_floats, require, require_shape
 from credalearn.sets.diameter import ENUMERATED_SPLITS, class_sets
-from credalearn.sets.greedy import greedy
 from credalearn.sets.intervals import Intervals, middle, poured
 
 

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.sets._checks import SUM_TOLERANCE, as_floats, require
+from credalearn.sets._greedy import greedy
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require
-from credalearn.sets.greedy import greedy
 
 
 @final

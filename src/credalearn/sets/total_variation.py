@@ -7,10 +7,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.sets._checks import as_distributions, as_one_per_item, require
+from credalearn.sets._greedy import greedy
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import as_distributions, as_one_per_item, require
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
-from credalearn.sets.greedy import greedy
 
 
 @final

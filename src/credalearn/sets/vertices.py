@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from torch import Tensor
 
+from credalearn.sets._checks import as_distributions
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import as_distributions
 from credalearn.sets.diameter import farthest_pair
 
 

@@ -9,9 +9,9 @@ from credalearn.theory.generalization import GeneralizationBound as Generalizati
 from credalearn.theory.generalization import bound_of_model as bound_of_model
 from credalearn.theory.generalization import generalization_bound as generalization_bound
 from credalearn.theory.generalization import last_layer_complexity as last_layer_complexity
-from credalearn.theory.halves import Half as Half
-from credalearn.theory.halves import halves_of_annotators as halves_of_annotators
-from credalearn.theory.halves import halves_of_counts as halves_of_counts
 from credalearn.theory.objective import least_objective as least_objective
 from credalearn.theory.risk import RiskProfile as RiskProfile
 from credalearn.theory.risk import risk_profile as risk_profile
+from credalearn.theory.splits import Half as Half
+from credalearn.theory.splits import halves_of_annotators as halves_of_annotators
+from credalearn.theory.splits import halves_of_counts as halves_of_counts

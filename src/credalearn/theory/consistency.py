@@ -6,8 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from credalearn._checks import check_number
-from credalearn.guarantees.bounds import binomial_tail
-from credalearn.sets.checks import as_floats, as_tensor, as_votes, require_bounds, require_shape
+from credalearn.guarantees._bounds import binomial_tail
+from credalearn.sets._checks import as_floats, as_tensor, as_votes, require_bounds, require_shape
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
 

@@ -12,7 +12,7 @@ from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.votes import USING
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
-from credalearn.theory.halves import Half
+from credalearn.theory.splits import Half
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
 _VALUES = ("diameter", "agree", "testable", "stated", "held_out", "gap", "votes_needed")

@@ -18,7 +18,7 @@ from credalearn.methods import Model, pocc_loss
 from credalearn.methods.pocc import mean_of_two_heads, two_heads
 from credalearn.nets import MLP
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import as_floats, check_sets, require_shape
+from credalearn.sets._checks import as_floats, check_sets, require_shape
 from credalearn.theory.objective import least_objective
 
 if TYPE_CHECKING:

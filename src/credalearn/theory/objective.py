@@ -14,8 +14,8 @@ from credalearn.sets import (
     min_entropy_box,
     min_entropy_hull,
 )
+from credalearn.sets._checks import check_sets
 from credalearn.sets.box_entropy import ENUMERATED_CLASSES
-from credalearn.sets.checks import check_sets
 from credalearn.sets.hull_entropy import bits, highest_in_hull
 
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.

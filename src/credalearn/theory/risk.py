@@ -11,7 +11,7 @@ from credalearn._checks import check_number
 from credalearn._formats import many, percent
 from credalearn.errors import CredalError
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import as_distributions, check_sets, require_shape
+from credalearn.sets._checks import as_distributions, check_sets, require_shape
 
 Ends = tuple[float, float]
 ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_profile

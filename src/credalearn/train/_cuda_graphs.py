@@ -16,10 +16,10 @@ from torch import Tensor
 
 from credalearn.errors import TrainingError
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import map_tensors
+from credalearn.sets._checks import map_tensors
 from credalearn.train._learner import Learner
+from credalearn.train._processes import world_size
 from credalearn.train.checkpoint import state_tensors
-from credalearn.train.distributed import world_size
 from credalearn.train.training import Training
 
 _WARM_UP_STEPS = 3  # in which libraries choose their algorithms and workspaces

@@ -13,9 +13,9 @@ from torch.optim import SGD, Adam, Optimizer
 from credalearn.errors import TrainingError
 from credalearn.labels.soft import taught_labels
 from credalearn.sets import CredalSet
+from credalearn.train._processes import all_or_none, rank, same_buffers, summed, world_size, wrap
 from credalearn.train._random import RandomStream
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
-from credalearn.train.distributed import all_or_none, rank, same_buffers, summed, world_size, wrap
 from credalearn.train.training import Recipe, Training
 
 Forward = Callable[[Tensor], Tensor]  # from inputs to logits

@@ -12,8 +12,8 @@ import torch
 
 from credalearn.errors import TrainingError
 from credalearn.train._learner import Learner
+from credalearn.train._processes import summed, world_size
 from credalearn.train._threads import on_one_thread
-from credalearn.train.distributed import summed, world_size
 from credalearn.train.training import Training
 
 Outcome = list[float] | TrainingError

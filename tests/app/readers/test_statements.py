@@ -13,7 +13,7 @@ from credalearn.app.cli import app
 from credalearn.app.labels import make_labels
 from credalearn.app.readers import read_annotations
 from credalearn.app.report.card import write_card
-from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.evaluation import HeldOut
 from credalearn.app.run import Run
 from credalearn.app.steps.inspect import inspect
 from credalearn.app.steps.report import label_risk

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from credalearn import from_votes
 from credalearn.app.annotations.dawid_skene import dawid_skene
-from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.evaluation import HeldOut
 from credalearn.app.run import Run
 from credalearn.app.steps.report import label_risk, risk_line
 from credalearn.app.steps.voted_items import annotations_of

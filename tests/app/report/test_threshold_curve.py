@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from credalearn import CredalError
-from credalearn.app.report.held_out import NO_TRUTH, HeldOut
+from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
     MOST_THRESHOLDS,

@@ -17,7 +17,7 @@ from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale, Stratum, score_strata
-from credalearn.conformal.calibration import NARROW
+from credalearn.conformal._calibration import NARROW
 from fake_run import add_rule, fake_run, rows_of, with_facts, with_folds
 from present import present
 from small_run import features, make_run

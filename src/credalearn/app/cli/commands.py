@@ -98,7 +98,7 @@ def train(
     yield from facts.comparison.lines if facts.comparison is not None else ()
     scores = run.test_scores()
     if inputs.test is not None and scores:
-        from credalearn.guarantees.truths import TRUTHS
+        from credalearn.guarantees._truths import TRUTHS
 
         yield (
             f"{many(int(scores['items']), 'test item')}: cross-entropy "

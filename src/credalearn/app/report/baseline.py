@@ -9,7 +9,7 @@ from credalearn._formats import enumerated, listed, many, percent
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.guarantees import CertifyMethod, Guarantee, certify
-from credalearn.guarantees.truths import TRUTHS
+from credalearn.guarantees._truths import TRUTHS
 
 _MOST_CLASSES = 6  # whose recall a line names
 

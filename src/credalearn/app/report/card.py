@@ -5,12 +5,12 @@ from pathlib import Path
 
 from credalearn.app.facts import RunFacts
 from credalearn.app.report.baseline import baseline
-from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.evaluation import HeldOut
 from credalearn.app.report.render import environment
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
+from credalearn.guarantees._truths import LACKING, TRUTHS
 from credalearn.guarantees.guarantee import SCORE_WORDS
-from credalearn.guarantees.truths import LACKING, TRUTHS
 
 _MARK = b"<!-- model card by credalearn -->"  # the first line of the template
 

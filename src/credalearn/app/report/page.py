@@ -9,7 +9,7 @@ import numpy as np
 
 from credalearn.app.images import find_images, thumbnail
 from credalearn.app.report.baseline import Baseline, baseline
-from credalearn.app.report.held_out import NO_TRUTH, HeldOut
+from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
     Curve,

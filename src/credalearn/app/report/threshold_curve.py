@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 
 from credalearn._formats import number, percent
-from credalearn.app.report.held_out import NO_TRUTH, HeldOut
-from credalearn.guarantees.bounds import interval
-from credalearn.guarantees.truths import HAVING
+from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
+from credalearn.guarantees._bounds import interval
+from credalearn.guarantees._truths import HAVING
 
 CONFIDENCE = 0.95  # of every interval on the page
 KEEP_NONE = -1.0  # a threshold below every score

@@ -18,8 +18,8 @@ from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
 from credalearn.guarantees import DeferralScore, Guarantee, ScoredItems, by_capacity
 from credalearn.guarantees import certify as certify_scores
+from credalearn.guarantees._truths import LACKING, TRUTHS, Truth
 from credalearn.guarantees.guarantee import SCORE_WORDS
-from credalearn.guarantees.truths import LACKING, TRUTHS, Truth
 
 if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets

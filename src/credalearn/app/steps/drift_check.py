@@ -15,10 +15,10 @@ from credalearn.app.run import Run
 from credalearn.app.steps.certify import item_arrays, judged_by
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee, Promise, ScoredItems
+from credalearn.guarantees._betting import betting_p_value
+from credalearn.guarantees._bounds import interval
 from credalearn.guarantees._sequence import GroupEvidence, evidence
-from credalearn.guarantees.betting import betting_p_value
-from credalearn.guarantees.bounds import interval
-from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
+from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS
 
 _LEVEL = 0.05  # significance level of both tests
 _POWER = 0.8  # probability with which a drop counts as noticed

@@ -15,14 +15,14 @@ from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
 from credalearn.app.report.card import write_card
-from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.evaluation import HeldOut
 from credalearn.app.report.page import build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
 from credalearn.app.steps.voted_items import annotations_of, voted_items
 from credalearn.app.table_writer import check_output
 from credalearn.errors import CredalError
-from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
+from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS
 from credalearn.labels import PROMISING, VoteRule
 from credalearn.theory import RiskProfile, risk_profile
 

@@ -17,10 +17,10 @@ from credalearn.app.sources import Source, open_source, texts
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Inflation, Scale, score_strata
-from credalearn.conformal.calibration import narrowest_scale
+from credalearn.conformal._calibration import narrowest_scale
 from credalearn.conformal.inflation import rank_of
 from credalearn.errors import CredalError
-from credalearn.guarantees.bounds import interval
+from credalearn.guarantees._bounds import interval
 from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.predictions import CredalPredictions
 

@@ -36,7 +36,7 @@ from credalearn.labels.votes import check_options as check_rule
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
-from credalearn.train.distributed import find_device
+from credalearn.train._processes import find_device
 from credalearn.train.training import Recipe
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import polars as pl
 import torch
 
 from credalearn.app.annotations.table import Annotations, Origin
-from credalearn.app.report.held_out import matrix
+from credalearn.app.report.evaluation import matrix
 from credalearn.app.run import Run
 from credalearn.predictions import CredalPredictions
 

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.sets.checks import as_floats, require, require_shape
+from credalearn.sets._checks import as_floats, require, require_shape
 
 
 def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Progress, Recipe, Training, seeded
+from credalearn.train._processes import _synchronized, own_gpu, process_group, rank, under_torchrun
 from credalearn.train.augment import mixup
-from credalearn.train.distributed import _synchronized, own_gpu, process_group, rank, under_torchrun
 from small_training import losses_of
 from torchrun import torchrun
 

@@ -10,7 +10,7 @@ import polars as pl
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
-from credalearn.guarantees.truths import LACKING, Truth
+from credalearn.guarantees._truths import LACKING, Truth
 from credalearn.metrics import Reliability, auarc, reliability
 
 NO_TRUTH = -1

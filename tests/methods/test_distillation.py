@@ -16,7 +16,7 @@ from clouds import classifier, clouds
 from credalearn import _method_training
 from credalearn.labels.soft import taught_labels
 from credalearn.methods.base import Outputs
-from credalearn.methods.taught import (
+from credalearn.methods.distillation import (
     as_wide_as,
     bounds_loss,
     learned_bounds,
@@ -26,7 +26,7 @@ from credalearn.methods.taught import (
 )
 from credalearn.nets import Network
 from credalearn.train import Recipe, Training, train
-from credalearn.train.linear import LinearProblem, log_odds, soft_target
+from credalearn.train._linear import LinearProblem, log_odds, soft_target
 from random_sets import distributions
 
 TAUGHT = ("credal-bounds", "pocc-distilled")

@@ -14,7 +14,7 @@ from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.pocc import three_heads
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet, Intervals
-from credalearn.train.linear import log_odds
+from credalearn.train._linear import log_odds
 
 Predict = Callable[[State], CredalPredictions]  # of a student, by its state
 STRETCHES = tuple(2.0**power for power in range(9))  # 1 to 256

@@ -15,10 +15,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.conformal.distance import BALLS, as_shares, box_distance
+from credalearn.conformal._distance import BALLS, as_shares, box_distance
 from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, rank_of
 from credalearn.errors import CredalError
-from credalearn.sets.checks import as_votes
+from credalearn.sets._checks import as_votes
 
 # So that a class without any probability can be voted for, too. A floor of .001 gives 18 % narrower
 # sets for 3 votes per image and 22 to 47 % wider ones for 51; one of .1 wider ones for both.

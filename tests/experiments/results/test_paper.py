@@ -7,7 +7,7 @@ import pytest
 
 from credalearn_experiments.records import Record
 from credalearn_experiments.results.balance import MAIN
-from credalearn_experiments.results.published import compare, published, read_reasons, state_page
+from credalearn_experiments.results.paper import compare, published, read_reasons, state_page
 from credalearn_experiments.results.table import Table
 from credalearn_experiments.settings.paper import SETTINGS, SEVEN
 from fake_records import fake_records

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credalearn._checks import check_number
-from credalearn.sets.checks import as_classes, as_votes, require_shape
+from credalearn.sets._checks import as_classes, as_votes, require_shape
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
