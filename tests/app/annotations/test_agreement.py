@@ -17,8 +17,7 @@ from credalearn.app.annotations.agreement import (
     krippendorff_alpha,
     majority,
 )
-from credalearn.app.annotations.table import Annotations
-from made_annotations import Vote, votes_of
+from made_annotations import Vote, crowd, votes_of
 
 COUNTS = arrays(
     np.float64, st.tuples(st.integers(1, 6), st.integers(2, 4)), elements=st.integers(0, 4)
@@ -102,31 +101,17 @@ def test_the_majority_of_the_others_is_that_of_a_loop(votes: dict[tuple[int, int
     assert found == {name: tuple(value) for name, value in slow.items()}
 
 
-def crowd(num_items: int, of_bad: int) -> Annotations:
-    """Four people who agree 90 % of the time, and one who is always wrong on the first items."""
-    dice = np.random.default_rng(0)
-    votes: list[Vote] = []
-    for i in range(num_items):
-        truth = int(dice.integers(3))
-        for who in "abcd":
-            label = truth if dice.random() < 0.9 else int(dice.integers(3))
-            votes.append((f"i{i}", who, str(label)))
-        if i < of_bad:
-            votes.append((f"i{i}", "bad", str((truth + 1) % 3)))
-    return votes_of(votes)
-
-
 def test_outlier_is_flagged_only_with_enough_votes() -> None:
-    first, *others = annotator_agreement(crowd(200, of_bad=100))
+    first, *others = annotator_agreement(votes_of(crowd(200, bad=100)))
     assert first.name == "bad"
     assert first.far
     assert first.upper < first.others - 0.1  # type: ignore[operator]
     assert not any(each.far for each in others)
-    assert not any(each.far for each in annotator_agreement(crowd(200, of_bad=3)))
+    assert not any(each.far for each in annotator_agreement(votes_of(crowd(200, bad=3))))
 
 
 def test_limit_is_clopper_pearson() -> None:
-    for each in annotator_agreement(crowd(50, of_bad=20)):
+    for each in annotator_agreement(votes_of(crowd(50, bad=20))):
         level = 0.05 / 2 / 5
         missed = each.compared - each.agreed
         upper = beta.isf(level, each.agreed + 1, missed) if missed else 1
