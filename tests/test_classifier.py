@@ -25,6 +25,7 @@ import credalearn as cl
 from clouds import classifier, clouds, tiny
 from credalearn import _targets
 from credalearn.methods import pocc
+from credalearn.train import _linear
 from present import present
 
 CHECKS = """
@@ -324,6 +325,21 @@ def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(pocc, "pocc_loss", loss)
     classifier(epochs=1).fit(TABLE, Y)
     assert seen == [["classifier", "_method_training", "loop", "_threads", "_learner", "pocc"]]
+
+
+def test_the_default_loss_is_eight_calls_from_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def minimize(objective: _linear.Objective, start: Tensor, **_: float) -> Tensor:
+        frames = [each for each in extract_stack() if "src/credalearn" in each.filename]
+        seen.append([each.name for each in frames if each.name.isidentifier()])
+        return start
+
+    monkeypatch.setattr(_linear, "minimize", minimize)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # no thread, whose calls begin anew
+    cl.CredalClassifier().fit(TABLE, Y)
+    # And then minimize, which calls the loss.
+    assert seen[0] == ["fit", "_select", "on_one_thread", "select", "linear_path", "fit"]
 
 
 @pytest.mark.parametrize(
