@@ -336,7 +336,7 @@ def test_the_default_loss_is_eight_calls_from_fit(monkeypatch: pytest.MonkeyPatc
         return start
 
     monkeypatch.setattr(_linear, "minimize", minimize)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # no thread, whose calls begin anew
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # a thread would hide its callers
     cl.CredalClassifier().fit(TABLE, Y)
     # And then minimize, which calls the loss.
     assert seen[0] == ["fit", "_select", "on_one_thread", "select", "linear_path", "fit"]
