@@ -262,7 +262,7 @@ def by_capacity(
         >>> found.threshold, found.errors, found.certified
         (0.3, 0.0, False)
         >>> print(found.sentence())
-        No error rate is promised: 1 of 4 calibration items are deferred, and 0 % of the 3 predicted
+        No error rate is promised: 1 of 4 calibration items is deferred, and 0 % of the 3 predicted
         are wrong compared with the class with the most votes (95 % interval 0 % to 70.8 %).
     """
     check_number(confidence, name="confidence", above=0, below=1)
