@@ -91,7 +91,9 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     left_out[raw.empty] += int(((labels < 0) & (items >= 0)).sum())
     kept = np.flatnonzero(labels >= 0)
     unsure = {clean_label(each) for each in options.unsure}
-    stated, answers = pl.DataFrame(), labels
+    groups, first = parse_map(options.map), dict[str, int]()  # labels of one class are one answer
+    same = [first.setdefault(groups.get(x, x), number) for number, x in enumerate(label_names)]
+    stated, answers = pl.DataFrame(), np.array([*same, -1])[labels]
     if "top_percent" in frame.columns:
         stated = _statements(raw, missing | unsure, set(label_names))
         answers = stated.with_columns(label=labels).hash_rows().to_numpy().astype(np.int64)
@@ -124,10 +126,24 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
         }
     ).hstack(stated)
     notes = raw.notes
+    if options.classes is None and (alike := _alike(classes)):
+        one = shlex.quote(f"{','.join(alike)}={alike[-1]}")
+        notes = (
+            *notes,
+            f"classes {listed(alike)} differ only in case or spaces; to count them as one, pass "
+            f"--map {one} and one --map for each other class",
+        )
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
     return (tuple(item_names.to_list()), classes, table, left_out, notes)
+
+
+def _alike(classes: Collection[str]) -> list[str]:
+    """The first classes that differ only in case or spaces."""
+    plain = ["".join(each.casefold().split()) for each in classes]
+    found = ([x for x, y in zip(classes, plain, strict=True) if y == one] for one in plain)
+    return next((each for each in found if len(each) > 1), [])
 
 
 def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.DataFrame:
@@ -353,7 +369,7 @@ def _item_contents(raw: Raw, rows: pl.DataFrame) -> dict[str, int]:
     for name in raw.source.columns:
         first, _, rest = name.partition(".")
         seen = rest if folded(first) in _INSIDE else first
-        if name != raw.item and folded(seen) in _CONTENT:
+        if (name != raw.item or raw.places) and folded(seen) in _CONTENT:
             columns.append(name)
     if not columns or not len(raw.frame):
         return {}
