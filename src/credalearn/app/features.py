@@ -109,7 +109,8 @@ def item_names(source: Source, column: pl.Series, *, start: int = 0) -> pl.Serie
     names = texts(column.to_frame()).to_series().str.strip_chars().str.normalize("NFC")
     empty = names.fill_null("") == ""
     if empty.any():
-        source.refuse("the item has no name", row=start + (empty.arg_max() or 0), fix="name it")
+        row, fix = start + (empty.arg_max() or 0), "name it, or pass another column with --item"
+        source.refuse(f"the item has no name in {column.name!r}", row=row, fix=fix)
     return names
 
 

@@ -164,7 +164,10 @@ class Votes:
         schema = dict.fromkeys(("item", "annotator", "label"), pl.String) | {"row": pl.Int64}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
         source, left_out, places = self._content.source, dict(self.left_out), tuple(self._places)
-        return Raw("votes", frame, source, words, left_out, notes=notes, places=places)
+        # What names the items here must name them in ``predict`` too.
+        names = [name for name in source.columns if repr(name.removeprefix("data.")) in self.fields]
+        item = names[0] if len(names) == len(self.fields) == 1 else None
+        return Raw("votes", frame, source, words, left_out, item, notes=notes, places=places)
 
     def _text(self, record: Record, name: str, value: object) -> str | None:
         if isinstance(value, dict | list | tuple):

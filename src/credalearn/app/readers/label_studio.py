@@ -51,11 +51,13 @@ def read(content: Content) -> Raw:
             answers = _answers(content, record, annotation)
             if answers is None:
                 votes.left_out["canceled"] += 1
-            else:
-                who = annotation.get("completed_by")
-                if isinstance(who, dict):  # the whole user
-                    who = who.get("email") or who.get("id")
-                found.append((record, item, who, answers))
+                if item is None:
+                    continue
+                votes.left_out["empty"] -= 1  # it keeps the item, and is counted once
+            who = annotation.get("completed_by")
+            if isinstance(who, dict):  # the whole user
+                who = who.get("email") or who.get("id")
+            found.append((record, item, who, answers or {}))
     question = content.choose(list(dict.fromkeys(name for *_, each in found for name in each)))
     for record, item, who, answers in found:
         votes.add(record, item, who, answers.get(question, []))
