@@ -44,7 +44,7 @@ def read(content: Content) -> Raw:
         if not isinstance(given, list) or not isinstance(record.value.get("data"), dict):
             content.refuse_record(record, "a task must have data and a list of annotations")
         field, item = _item(content, record)
-        votes.fields[repr(field)] = None
+        votes.fields[field] = None
         if given and not isinstance(item, dict | list):
             tasks[text_of(item)] += 1
         for annotation in given:
