@@ -14,7 +14,7 @@ from polars import selectors as cs
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn.app.column_names import ITEM, find
-from credalearn.app.sources import Source, numbers, open_source, texts
+from credalearn.app.sources import Source, has_comma, numbers, open_source, texts
 from credalearn.errors import CredalError
 
 # Numbers with NaN for missing values; with categories a frame, whose texts are null if missing.
@@ -136,6 +136,7 @@ def feature_values(
 ) -> Features:
     """Columns as features (N, D): finite numbers, NaN where missing, and texts of categories."""
     columns = []
+    _refuse_thousands(source, table.select(cs.string() - cs.by_name(*categories)), items, start)
     for column in table.get_columns():
         if column.name in categories:
             text = texts(column.to_frame()).to_series().str.strip_chars()
@@ -157,12 +158,29 @@ def feature_values(
                 f"features must be finite numbers, or empty; {column.name!r} is "
                 f"{shown(column[row])} for item {shown(items[row])}",
                 row=start + row,
-                fix=f"correct the value{drop if training else ''}",
+                fix=f"correct the value, or leave the cell empty{drop if training else ''}",
             )
         columns.append(found)
     if categories:
         return pl.DataFrame(columns)
     return pl.DataFrame(columns).to_numpy(writable=True).astype(np.float64, copy=False)
+
+
+def _refuse_thousands(source: Source, table: pl.DataFrame, items: pl.Series, start: int) -> None:
+    """Refuse ``3.034`` next to decimal commas: it may mean 3034."""
+    columns = [column.str.strip_chars() for column in table.get_columns()]
+    if not any(has_comma(column).any() for column in columns):
+        return
+    for column in columns:
+        point = column.filter(column.str.contains(".", literal=True))
+        if len(point) and point.str.contains(r"^[+-]?[1-9]\d{0,2}\.\d{3}$").all():
+            row = (column == point[0]).arg_max() or 0
+            source.refuse(
+                f"numbers in a table with decimal commas must have no point, which may mark "
+                f"thousands; {column.name!r} is {shown(point[0])} for item {shown(items[row])}",
+                row=start + row,
+                fix=f"write {point[0].replace('.', '')} or {point[0].replace('.', ',')}0",
+            )
 
 
 def feature_columns(source: Source, names: Sequence[str]) -> list[str]:

@@ -111,8 +111,8 @@ def _read_wide(content: Content) -> Raw:
     """One vote per filled cell."""
     item, people, _ = _need_layout(content)
     frame = content.text(**{"\0item": item}, **{name: name for name in people})
-    repeated = frame["\0item"].is_duplicated().mean() or 0
-    if repeated > 0.5 and content.options.format is None and not _begins(people[0], _PEOPLE):
+    repeated = int(frame["\0item"].is_duplicated().sum()) > len(frame) / 2
+    if repeated and content.options.format is None and not _begins(people[0], _PEOPLE):
         content.source.refuse(
             f"most items of {item!r} occur in several rows, as in a table with one row per vote",
             fix=f"name the columns of the votes with --annotator and --label, or pass --format "
