@@ -22,6 +22,7 @@ Features = np.ndarray | pl.DataFrame
 
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers
 _LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|true|false|[+-]?inf)\s*$"
+_DATE = r"^(\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4})([ T]|$)"
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 
@@ -140,6 +141,13 @@ def feature_values(
     for column in table.get_columns():
         if column.name in categories:
             text = texts(column.to_frame()).to_series().str.strip_chars()
+            known = text.filter(text != "")
+            if training and known.str.contains(_DATE).all():
+                source.refuse(
+                    f"a feature must be a number or a category; {column.name!r} contains dates, "
+                    f"such as {shown(known[0])}",
+                    fix=f"convert them to numbers, or pass --drop {shlex.quote(column.name)}",
+                )
             columns.append(pl.select(pl.when(text != "").then(text)).to_series().alias(text.name))
             continue
         found = numbers(column)
@@ -169,9 +177,8 @@ def feature_values(
 def _refuse_thousands(source: Source, table: pl.DataFrame, items: pl.Series, start: int) -> None:
     """Refuse ``3.034`` next to decimal commas: it may mean 3034."""
     columns = [column.str.strip_chars() for column in table.get_columns()]
-    if not any(has_comma(column).any() for column in columns):
-        return
-    for column in columns:
+    commas = [column for column in columns if column.str.contains(",", literal=True).any()]
+    for column in columns if any(has_comma(each).any() for each in commas) else ():
         point = column.filter(column.str.contains(".", literal=True))
         if len(point) and point.str.contains(r"^[+-]?[1-9]\d{0,2}\.\d{3}$").all():
             row = (column == point[0]).arg_max() or 0

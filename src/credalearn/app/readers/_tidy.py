@@ -92,8 +92,8 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     kept = np.flatnonzero(labels >= 0)
     unsure = {clean_label(each) for each in options.unsure}
     groups, first = parse_map(options.map), dict[str, int]()  # labels of one class are one answer
-    same = [first.setdefault(groups.get(x, x), number) for number, x in enumerate(label_names)]
-    stated, answers = pl.DataFrame(), np.array([*same, -1])[labels]
+    codes = [first.setdefault(groups.get(x, x), number) for number, x in enumerate(label_names)]
+    stated, answers = pl.DataFrame(), np.array([*codes, -1])[labels]
     if "top_percent" in frame.columns:
         stated = _statements(raw, missing | unsure, set(label_names))
         answers = stated.with_columns(label=labels).hash_rows().to_numpy().astype(np.int64)
@@ -126,24 +126,17 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
         }
     ).hstack(stated)
     notes = raw.notes
-    if options.classes is None and (alike := _alike(classes)):
-        one = shlex.quote(f"{','.join(alike)}={alike[-1]}")
-        notes = (
-            *notes,
-            f"classes {listed(alike)} differ only in case or spaces; to count them as one, pass "
-            f"--map {one} and one --map for each other class",
-        )
+    by_letters: dict[str, list[str]] = {}
+    for each in classes if options.classes is None else ():
+        by_letters.setdefault("".join(each.casefold().split()), []).append(each)
+    for same in (each for each in by_letters.values() if len(each) > 1):
+        one = shlex.quote(f"{','.join(same)}={same[-1]}")
+        how = f"to count them as one, pass --map {one}, and one --map for each other class"
+        notes = (*notes, f"classes {listed(same)} differ only in case or spaces; {how}")
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
     return (tuple(item_names.to_list()), classes, table, left_out, notes)
-
-
-def _alike(classes: Collection[str]) -> list[str]:
-    """The first classes that differ only in case or spaces."""
-    plain = ["".join(each.casefold().split()) for each in classes]
-    found = ([x for x, y in zip(classes, plain, strict=True) if y == one] for one in plain)
-    return next((each for each in found if len(each) > 1), [])
 
 
 def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.DataFrame:
