@@ -47,7 +47,7 @@ def test_tables_have_a_row_per_item(team: Team) -> None:
     assert team_data(team).to_polars()["split"].null_count() == 60
 
 
-def test_items_without_counterpart_are_refused_or_left_out() -> None:
+def test_items_without_counterpart_are_refused_or_left_out(tmp_path: Path) -> None:
     votes = votes_of([("a", "ann", "cat"), ("b", "ann", "dog")])
     features = pl.DataFrame({"item": ["b", "c", "d"], "size": [1.0, 2.0, 3.0]})
     with pytest.raises(cl.CredalError, match=r"1 of 2 items has no features in .*'a'.*--skip-mis"):
@@ -56,9 +56,20 @@ def test_items_without_counterpart_are_refused_or_left_out() -> None:
         Dataset(votes_of([("b", "ann", "cat"), ("b", "bo", "dog")]), features=features)
     data = Dataset(votes, features=features, skip_missing=True)
     assert data.items == ["b"]
+    assert repr(data) == "Dataset(1 item with features)"
+    assert repr(votes).startswith("Annotations('votes', 2 items, 2 classes, from '")
     assert data.inputs.left_out == {"without features": 1, "without annotations": 2}
-    with pytest.raises(cl.CredalError, match=r"they are called 'a', 'b' there and 'x' here"):
+    with pytest.raises(
+        cl.CredalError, match=r" are 'a', 'b'; those of the table are 'x'\. .*--item"
+    ):
         Dataset(votes, features=pl.DataFrame({"item": ["x"], "size": [1.0]}))
+    np.save(tmp_path / "f.npy", np.eye(2))
+    with pytest.raises(
+        cl.CredalError, match=r"npy are '0', '1'\. To fix: save an .npz with the name"
+    ):
+        Dataset(votes, features=tmp_path / "f.npy")
+    with pytest.raises(cl.CredalError, match=r"must contain numbers; it has the dtype object"):
+        Dataset(votes, features=features.to_numpy())
 
 
 @pytest.mark.parametrize("counted", [False, True])

@@ -36,6 +36,8 @@ def run(made: Run, tmp_path: Path) -> Run:
 def test_facts_survive_writing_and_reading(run: Run) -> None:
     again = parse_json(to_json(asdict(run.facts)).encode(), RunFacts, Path("run.json"))
     assert again == run.facts
+    sizes = ", ".join(f"{number:,} {name}" for name, number in run.facts.splits.items())
+    assert repr(run) == f"Run({str(run.path)!r}, {sizes})"
     assert Run.load(run.path).facts == run.facts
 
 

@@ -157,6 +157,8 @@ def test_fields_of_records_are_columns_and_places_name_lines(tmp_path: Path) -> 
         (b"", "is empty. To fix"),
         (b"id,size\na,1,2\n", "line 2: 3 values for 2 columns. To fix: put quotation marks"),
         (b"id,id\na,1\n", "line 1: two columns are called 'id'"),
+        (b"sep=;\n", "line 1 names no column"),
+        (b"SEP=;\r\nid;size\r\na;1;2\r\n", "line 3: 3 values for 2 columns"),
         (b"GIF89a\0\0", "is a binary file"),
         (b"\x1f\x8b\x08\0", "is compressed with gzip. To fix: unpack it first"),
         (b'[{"id": 1}, {"id"', "line 1: this is not JSON"),
@@ -184,6 +186,12 @@ def test_rejects_wrong_options(options: dict[str, str], message: str, tmp_path: 
     path = table_file(tmp_path / "items.csv")
     with pytest.raises(CredalError, match=message):
         open_source(path, **options)
+
+
+@pytest.mark.parametrize("content", ["sep=;\nid;size\na;1\n", "\ufeffsep=|\r\nid|size\r\na|1\r\n"])
+def test_excels_first_line_is_no_header(content: str, write: Write) -> None:
+    source = open_source(write(content.encode(), "items.csv"))
+    assert (source.read().rows(), source.place(0)) == ([("a", "1")], "line 3")
 
 
 def test_numbers_take_decimal_commas_but_not_thousands() -> None:

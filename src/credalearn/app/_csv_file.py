@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +27,7 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_EXCEL = re.compile(r"\ufeff?sep=([^\w\r\n])\r?\n", re.IGNORECASE)
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet runs
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
@@ -80,8 +82,9 @@ class CsvFile:
             raise CredalError(
                 f"delimiter must be one character; got {shown(delimiter)}. To fix: pass ';'."
             )
-        self._delimiter = delimiter or _find_delimiter(text)
-        self._header_lines, names = next(self._records())
+        found = _EXCEL.match(text)  # a first line of Excel's, which is no header
+        self._delimiter = delimiter or (found[1] if found else _find_delimiter(text))
+        self._header_lines, names = next(self._records(), (1, []))
         self._names = [name.strip() for name in names]
         self.columns = tuple(name for name in self._names if name)
         if not self.columns:
@@ -194,8 +197,9 @@ class CsvFile:
         begin = 1
         try:
             for record in reader:
+                if begin > 1 or not _EXCEL.match(f"{self._delimiter.join(record)}\n"):
+                    yield reader.line_num, record
                 begin = reader.line_num + 1
-                yield reader.line_num, record
         except csv.Error as error:
             raise CredalError(
                 f"{self.path}, line {begin}: the row cannot be read ({error}). To fix: close every "

@@ -199,6 +199,9 @@ class Dataset:
         if gold is not None:
             vars(self).update(truth=self._gold(gold), truth_source="gold")
 
+    def __repr__(self) -> str:
+        return f"Dataset({many(len(self.items), 'item')} with {self.inputs.kind})"
+
     @property
     def counts(self) -> np.ndarray:
         """Votes or shares by class, shape (N, K)."""

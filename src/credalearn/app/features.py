@@ -14,7 +14,7 @@ from polars import selectors as cs
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn.app.column_names import ITEM, find
-from credalearn.app.sources import Source, numbers, open_source, texts
+from credalearn.app.sources import Source, has_comma, numbers, open_source, texts
 from credalearn.errors import CredalError
 
 # Numbers with NaN for missing values; with categories a frame, whose texts are null if missing.
@@ -22,6 +22,7 @@ Features = np.ndarray | pl.DataFrame
 
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers
 _LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|true|false|[+-]?inf)\s*$"
+_DATE = r"^(\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4})([ T]|$)"
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 
@@ -109,7 +110,8 @@ def item_names(source: Source, column: pl.Series, *, start: int = 0) -> pl.Serie
     names = texts(column.to_frame()).to_series().str.strip_chars().str.normalize("NFC")
     empty = names.fill_null("") == ""
     if empty.any():
-        source.refuse("the item has no name", row=start + (empty.arg_max() or 0), fix="name it")
+        row, fix = start + (empty.arg_max() or 0), "name it, or pass another column with --item"
+        source.refuse(f"the item has no name in {column.name!r}", row=row, fix=fix)
     return names
 
 
@@ -135,9 +137,17 @@ def feature_values(
 ) -> Features:
     """Columns as features (N, D): finite numbers, NaN where missing, and texts of categories."""
     columns = []
+    _refuse_thousands(source, table.select(cs.string() - cs.by_name(*categories)), items, start)
     for column in table.get_columns():
         if column.name in categories:
             text = texts(column.to_frame()).to_series().str.strip_chars()
+            known = text.filter(text != "")
+            if training and known.str.contains(_DATE).all():
+                source.refuse(
+                    f"a feature must be a number or a category; {column.name!r} contains dates, "
+                    f"such as {shown(known[0])}",
+                    fix=f"convert them to numbers, or pass --drop {shlex.quote(column.name)}",
+                )
             columns.append(pl.select(pl.when(text != "").then(text)).to_series().alias(text.name))
             continue
         found = numbers(column)
@@ -156,12 +166,28 @@ def feature_values(
                 f"features must be finite numbers, or empty; {column.name!r} is "
                 f"{shown(column[row])} for item {shown(items[row])}",
                 row=start + row,
-                fix=f"correct the value{drop if training else ''}",
+                fix=f"correct the value, or leave the cell empty{drop if training else ''}",
             )
         columns.append(found)
     if categories:
         return pl.DataFrame(columns)
     return pl.DataFrame(columns).to_numpy(writable=True).astype(np.float64, copy=False)
+
+
+def _refuse_thousands(source: Source, table: pl.DataFrame, items: pl.Series, start: int) -> None:
+    """Refuse ``3.034`` next to decimal commas: it may mean 3034."""
+    columns = [column.str.strip_chars() for column in table.get_columns()]
+    commas = [column for column in columns if column.str.contains(",", literal=True).any()]
+    for column in columns if any(has_comma(each).any() for each in commas) else ():
+        point = column.filter(column.str.contains(".", literal=True))
+        if len(point) and point.str.contains(r"^[+-]?[1-9]\d{0,2}\.\d{3}$").all():
+            row = (column == point[0]).arg_max() or 0
+            source.refuse(
+                f"numbers in a table with decimal commas must have no point, which may mark "
+                f"thousands; {column.name!r} is {shown(point[0])} for item {shown(items[row])}",
+                row=start + row,
+                fix=f"write {point[0].replace('.', '')} or {point[0].replace('.', ',')}0",
+            )
 
 
 def feature_columns(source: Source, names: Sequence[str]) -> list[str]:

@@ -129,6 +129,10 @@ class Run:
             probs, votes, folder, options_of("Run.from_predictions", ImportOptions, options)
         )
 
+    def __repr__(self) -> str:
+        splits = ", ".join(f"{count:,} {name}" for name, count in self.facts.splits.items())
+        return f"Run({str(self.path)!r}, {splits})"
+
     def predictor(self) -> "Predictor":
         """What predicts items: the model, or for an imported run their given probabilities."""
         if not self.facts.imported:

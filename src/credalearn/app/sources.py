@@ -128,11 +128,16 @@ def numbers(column: pl.Series) -> pl.Series:
     text = column.cast(pl.String).str.strip_chars()
     found = text.cast(pl.Float64, strict=False)
     if found.null_count() > text.null_count():
-        thousands = text.str.contains(r"^[+-]?[1-9]\d{0,2},\d{3}$")
-        comma = text.str.contains(r"^[+-]?\d*,\d+$") & ~thousands
+        comma = has_comma(text)
         point = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
         found = pl.select(pl.when(comma).then(point).otherwise(found)).to_series()
     return found.alias(column.name)
+
+
+def has_comma(text: pl.Series) -> pl.Series:
+    """Which texts are numbers with a decimal comma; ``1,234`` may mean thousands."""
+    thousands = text.str.contains(r"^[+-]?[1-9]\d{0,2},\d{3}$")
+    return text.str.contains(r"^[+-]?\d*,\d+$") & ~thousands
 
 
 def texts(table: pl.DataFrame) -> pl.DataFrame:
@@ -231,7 +236,12 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
     """The one array (items, features) as columns ``f0``, ``f1``, …, after the others."""
     held = ", ".join(f"{name or 'one'} of shape {each.shape}" for name, each in arrays.items())
     matrices = [each for each in arrays.values() if each.ndim == 2]
-    if len(matrices) != 1 or matrices[0].dtype.kind not in "biuf":
+    if len(matrices) == 1 and matrices[0].dtype.kind not in "biuf":
+        raise CredalError(
+            f"{path} must contain numbers; it has the dtype {matrices[0].dtype}. To fix: convert "
+            "it with astype(float), or pass a table with named columns."
+        )
+    if len(matrices) != 1:
         raise CredalError(
             f"{path} must contain one array of numbers of shape (items, features); it has {held}. "
             "To fix: save the features alone, with the names of the items as 'items'."

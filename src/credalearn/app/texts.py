@@ -53,11 +53,16 @@ def read_texts(
     parts = []
     names = dict.fromkeys((*found, *extra))
     for number, (source, rows) in enumerate(tables):
-        # A file of later votes may leave out the texts of items that are known.
-        with suppress(CredalError) if number else nullcontext():
-            own = {name: source.column(name, option="text") for name in names}
+        own = {}
+        for name in names:  # later files may lack the group, and the texts of items that are known
+            with suppress(CredalError) if number else nullcontext():
+                option = "text" if name in found else "group, --gold or --split"
+                own[name] = source.column(name, option=option)
+        if own.keys() >= set(found):
             block = texts(source.read(own.values()))[rows["row"]]
-            part = rows.with_columns(block[column].alias(name) for name, column in own.items())
+            none = pl.lit(None, pl.String)
+            cells = {name: block[own[name]] if name in own else none for name in names}
+            part = rows.with_columns(each.alias(name) for name, each in cells.items())
             parts.append(part.with_columns(table=pl.lit(number)))
 
     def place(row: Mapping[str, int]) -> str:

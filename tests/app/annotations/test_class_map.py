@@ -30,6 +30,17 @@ def test_votes_are_counted_by_class(tmp_path: Path, capsys: Capture) -> None:
     assert again.out == done.out
 
 
+def test_labels_that_look_alike_may_be_one_class() -> None:
+    rows = [("a", "ann", "Gut"), ("a", "bo", "bad"), ("b", "ann", "g ut")]
+    schema = ["item", "annotator", "label"]
+    found = cl.read_annotations(pl.DataFrame(rows, schema=schema, orient="row"))
+    assert "--map 'Gut,g ut=g ut', and one --map for each other" in found.source.notes[0]
+    twice = pl.DataFrame([*rows, ("a", "ann", "g ut")], schema=schema, orient="row")
+    mapped = cl.read_annotations(twice, map=("Gut,g ut=good", "bad=bad"))
+    assert mapped.counts().tolist() == [[1, 1], [1, 0]]
+    assert mapped.source.left_out == {"repeated": 1}
+
+
 def test_a_class_of_one_map_may_have_spaces() -> None:
     given = ("very bad,bad=not fine", "good = fine")
     assert parse_map(given) == {"very bad": "not fine", "bad": "not fine", "good": "fine"}

@@ -208,6 +208,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no bound": ("item,label,at_least\n", {}, "no row contains a bound"),
     "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),
     "class item": ("id,p_item,p_dog\nx,0.5,0.5\n", {}, "no class can be called 'item'"),
+    "foreign names": (
+        "Teil;Prüfer;Urteil\nx;a;gut\nx;b;schlecht\ny;a;gut\ny;b;gut\n",
+        {"item": "Teil", "repeats": "last"},
+        "most items of 'Teil' occur in several rows, .* with --annotator and --label",
+    ),
+    "annotator alone": (LONG.replace("label", "x"), {"annotator": "worker"}, "like the label"),
     "ambiguous": (
         "item,cat,dog\nx,1,0\ny,1,1\n",
         {},

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
-from credalearn._formats import listed, percent, shown
+from credalearn._formats import listed, many, percent, shown
 from credalearn._options import options_of
 from credalearn.app.facts import Kind
 from credalearn.app.sources import Source, to_pandas
@@ -105,6 +105,10 @@ class Annotations:
         codes = {column: self._code(column, names[column]) for column in names if column in wanted}
         object.__setattr__(self, "codes", codes)
         self._check_numbers()
+
+    def __repr__(self) -> str:
+        size = f"{many(len(self.items), 'item')}, {many(len(self.classes), 'class', 'classes')}"
+        return f"Annotations({self.kind!r}, {size}, from {str(self.source.path)!r})"
 
     @property
     def contains(self) -> Kind | Literal["statements"]:

@@ -132,7 +132,7 @@ class Votes:
         self._row_of = {id(each.value): row for row, each in enumerate(content.records)}
         self._rows: list[tuple[str | None, str | None, str | None, int]] = []
         self._places: list[str] = []
-        self.fields: dict[str, None] = {}  # that name the items
+        self.fields: dict[str, None] = {}  # that name the items; "" is the key
         self.left_out: Counter[str] = Counter()  # answers that are not votes, by reason
 
     def add(self, record: Record, item: object, annotator: object, label: object) -> None:
@@ -153,18 +153,22 @@ class Votes:
         for name in (asked,) if asked is not None else names:
             value = field_of(record.value, name)
             if value is not None:
-                self.fields[repr(name)] = None
+                self.fields[name] = None
                 return value
-        self.fields["by its key"] = None
+        self.fields[""] = None
         return record.key
 
     def raw(self, tool: str, more: str = "", notes: tuple[str, ...] = ()) -> Raw:
         """All of them."""
-        words = f"{tool}: item {' or '.join(self.fields)}{more}"
+        named = " or ".join(repr(each) if each else "by its key" for each in self.fields)
+        words = f"{tool}: item {named}{more}"
         schema = dict.fromkeys(("item", "annotator", "label"), pl.String) | {"row": pl.Int64}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
         source, left_out, places = self._content.source, dict(self.left_out), tuple(self._places)
-        return Raw("votes", frame, source, words, left_out, notes=notes, places=places)
+        # What names the items here must name them in ``predict`` too.
+        names = (f"{at}{name}" for at in ("data.", "", "meta.") for name in self.fields)
+        item = next((x for x in names if x in source.columns and len(self.fields) == 1), None)
+        return Raw("votes", frame, source, words, left_out, item, notes=notes, places=places)
 
     def _text(self, record: Record, name: str, value: object) -> str | None:
         if isinstance(value, dict | list | tuple):

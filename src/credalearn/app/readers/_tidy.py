@@ -91,7 +91,9 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     left_out[raw.empty] += int(((labels < 0) & (items >= 0)).sum())
     kept = np.flatnonzero(labels >= 0)
     unsure = {clean_label(each) for each in options.unsure}
-    stated, answers = pl.DataFrame(), labels
+    groups, first = parse_map(options.map), dict[str, int]()  # labels of one class are one answer
+    codes = [first.setdefault(groups.get(x, x), number) for number, x in enumerate(label_names)]
+    stated, answers = pl.DataFrame(), np.array([*codes, -1])[labels]
     if "top_percent" in frame.columns:
         stated = _statements(raw, missing | unsure, set(label_names))
         answers = stated.with_columns(label=labels).hash_rows().to_numpy().astype(np.int64)
@@ -124,6 +126,13 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
         }
     ).hstack(stated)
     notes = raw.notes
+    by_letters: dict[str, list[str]] = {}
+    for each in classes if options.classes is None else ():
+        by_letters.setdefault("".join(each.casefold().split()), []).append(each)
+    for same in (each for each in by_letters.values() if len(each) > 1):
+        one = shlex.quote(f"{','.join(same)}={same[-1]}")
+        how = f"to count them as one, pass --map {one}, and one --map for each other class"
+        notes = (*notes, f"classes {listed(same)} differ only in case or spaces; {how}")
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
@@ -353,7 +362,7 @@ def _item_contents(raw: Raw, rows: pl.DataFrame) -> dict[str, int]:
     for name in raw.source.columns:
         first, _, rest = name.partition(".")
         seen = rest if folded(first) in _INSIDE else first
-        if name != raw.item and folded(seen) in _CONTENT:
+        if (name != raw.item or raw.places) and folded(seen) in _CONTENT:
             columns.append(name)
     if not columns or not len(raw.frame):
         return {}

@@ -44,18 +44,20 @@ def read(content: Content) -> Raw:
         if not isinstance(given, list) or not isinstance(record.value.get("data"), dict):
             content.refuse_record(record, "a task must have data and a list of annotations")
         field, item = _item(content, record)
-        votes.fields[repr(field)] = None
+        votes.fields[field] = None
         if given and not isinstance(item, dict | list):
             tasks[text_of(item)] += 1
         for annotation in given:
             answers = _answers(content, record, annotation)
             if answers is None:
                 votes.left_out["canceled"] += 1
-            else:
-                who = annotation.get("completed_by")
-                if isinstance(who, dict):  # the whole user
-                    who = who.get("email") or who.get("id")
-                found.append((record, item, who, answers))
+                if item is None:
+                    continue
+                votes.left_out["empty"] -= 1  # it keeps the item, and is counted once
+            who = annotation.get("completed_by")
+            if isinstance(who, dict):  # the whole user
+                who = who.get("email") or who.get("id")
+            found.append((record, item, who, answers or {}))
     question = content.choose(list(dict.fromkeys(name for *_, each in found for name in each)))
     for record, item, who, answers in found:
         votes.add(record, item, who, answers.get(question, []))

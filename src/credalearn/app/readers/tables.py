@@ -111,6 +111,13 @@ def _read_wide(content: Content) -> Raw:
     """One vote per filled cell."""
     item, people, _ = _need_layout(content)
     frame = content.text(**{"\0item": item}, **{name: name for name in people})
+    repeated = int(frame["\0item"].is_duplicated().sum()) > len(frame) / 2
+    if repeated and content.options.format is None and not _begins(people[0], _PEOPLE):
+        content.source.refuse(
+            f"most items of {item!r} occur in several rows, as in a table with one row per vote",
+            fix=f"name the columns of the votes with --annotator and --label, or pass --format "
+            f"wide if {listed(people, 3)} are annotators",
+        )
     # By rows, as a person reads: the votes of the first item first.
     long = (
         frame.with_row_index("row")
@@ -165,7 +172,7 @@ def without_prefix(names: Sequence[str]) -> list[str]:
 
 def _layout(content: Content) -> _Layout:
     """The layout by the names and the first rows."""
-    if not content.columns or content.options.label is not None:
+    if not content.columns or {content.options.annotator, content.options.label} != {None}:
         return _NO_LAYOUT
     values = (value for record in content.records for value in record.value.values())
     if any(isinstance(value, dict | list) for value in values):

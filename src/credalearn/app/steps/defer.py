@@ -172,10 +172,11 @@ def _write_label_studio(
     data = [name for name in chosen.columns if name.startswith("data:")]
     text = f"data:{options.text or (*run.facts.inputs.texts, 'text')[0]}"
     shown = "data:image" if run.takes_images else text if text in data else "item"
-    field = shown.removeprefix("data:")
+    field = shown.removeprefix("data:").removeprefix("data.")
     if shown == text and (not _FIELD.fullmatch(field) or field in ("item", ROW)):
         field = "text"  # Label Studio cannot find the column by its own name
     facts = run.facts
+    trained = {*facts.inputs.texts, facts.group, facts.gold, facts.split}  # for the next training
     maker = facts.imported or facts.options["method"]
     model = f"{run.path.resolve().name}, {maker}, {facts.created}"
     tasks = []
@@ -189,7 +190,9 @@ def _write_label_studio(
         }
         said = "" if row[shown] is None else str(row[shown])
         said = options.image_prefix + quote(said, safe="/") if run.takes_images else said
-        task: dict[str, Any] = {"data": {"item": row["item"]}}
+        own = {name: x for name, x in others.items() if name.startswith("data.") or name in trained}
+        own = {name.removeprefix("data."): x for name, x in own.items()}
+        task: dict[str, Any] = {"data": {**own, "item": row["item"]}}
         task["data"] |= {ROW: others} if others else {}
         task["data"] |= {} if shown == "item" else {field: said}
         if options.predictions:
