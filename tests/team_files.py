@@ -3,11 +3,11 @@
 import hashlib
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -100,8 +100,7 @@ def make_images(folder: Path, names: list[str], *, size: int = 10, random_state:
     return folder
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """What a command left."""
 
     code: int
@@ -109,12 +108,12 @@ class Done:
     err: str
 
 
-def in_process(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
+def in_process(capsys: Capture, *arguments: object, program: Callable[[], object] = main) -> Done:
     """The command, in this process: a second less than a new one."""
     before = sys.argv
     sys.argv = ["credalearn", *map(str, arguments)]
     try:
-        main()
+        program()
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 0

@@ -1,9 +1,6 @@
 """CredalClassifier: scikit-learn's contract, every kind of label, backbones and bad input."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from traceback import extract_stack
 from typing import Any
@@ -27,6 +24,7 @@ from credalearn import _targets
 from credalearn.methods import pocc
 from credalearn.train import _linear
 from present import present
+from python_process import run_python
 
 CHECKS = """
 import json, sys
@@ -71,15 +69,8 @@ ENSEMBLE = {"method": "deep-ensemble", "backbone": nn.Linear(1, 2)}
 def test_the_scikit_learn_suite_passes_but_for_the_failures_named_here(method: str) -> None:
     # In a process of its own: the suite's array-API check runs only with this variable.
     expected = json.dumps(EXPECTED_FAILURES[method])
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CHECKS, method, expected],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[0]) > 50
+    printed = run_python(CHECKS, method, expected, SCIPY_ARRAY_API="1")
+    assert int(printed.split()[0]) > 50
 
 
 def test_learns_from_every_kind_of_label() -> None:

@@ -1,8 +1,5 @@
 """Sparse matrices, missing values and categories, through the classifier."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import credalearn as cl
 from clouds import classifier, clouds
+from python_process import run_python
 
 TEXTS = ["a good dog", "a nice dog", "good dog here", "bad cat", "a bad, bad cat", "no cat"] * 5
 KINDS = ["dog", "dog", "dog", "cat", "cat", "cat"] * 5
@@ -76,15 +74,7 @@ def test_a_sparse_matrix_gives_the_model_of_its_numbers(tmp_path: Path) -> None:
 
 
 def test_a_large_sparse_matrix_is_never_made_dense(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LARGE],
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    run_python(LARGE, folder=tmp_path)
 
 
 def test_rejects_sparse_matrices_where_they_do_not_fit() -> None:

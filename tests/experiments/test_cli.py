@@ -1,8 +1,6 @@
 """The command: list, run and records, on a machine with few packages too."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +10,8 @@ from credalearn.errors import TrainingError
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import Store
+from python_process import run_python
+from team_files import Done
 from tiny_runs import run_command, start, wait_until
 
 # Packages that the machine for long runs does not have.
@@ -25,7 +25,6 @@ from credalearn_experiments.cli import main
 main()
 """
 TINY = ("--epochs", "2", "--limit", "24", "--device", "cpu")
-Done = tuple[int, str, str]
 
 
 def test_works_without_the_packages_of_the_application(tmp_path: Path) -> None:
@@ -38,33 +37,23 @@ def test_works_without_the_packages_of_the_application(tmp_path: Path) -> None:
         ("records", "-o", "runs.csv"): "2 records in runs.csv",
     }
     for words, expected in commands.items():
-        done = subprocess.run(
-            [sys.executable, "-c", BLOCKED, *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert expected in done.stdout
+        assert expected in run_python(BLOCKED, *words, folder=tmp_path)
     assert len(list((tmp_path / "results").rglob("*.json"))) == 2
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["list", "--help"]])
-def test_help_imports_nothing_heavy(words: list[str]) -> None:
-    code = f"""
+def test_help_imports_nothing_heavy() -> None:
+    printed = run_python("""
 import sys
 from credalearn_experiments.cli import app
-try:
-    app({words})
-except SystemExit:
-    pass
-heavy = {{"torch", "polars", "matplotlib", "sklearn", "joblib", "ray"}} & set(sys.modules)
+for words in (["--help"], ["run", "--help"], ["list", "--help"]):
+    try:
+        app(words)
+    except SystemExit:
+        pass
+heavy = {"torch", "polars", "matplotlib", "sklearn", "joblib", "ray"} & set(sys.modules)
 assert not heavy, heavy
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "Usage" in done.stdout
+""")
+    assert printed.count("Usage") == 3
 
 
 def test_list_shows_every_setting_or_family(experiments: Callable[..., Done]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from credalearn import CredalError
+from credalearn_experiments.cli_results import RESULTS
 from credalearn_experiments.records import (
     copy_records,
     read_record,
@@ -17,8 +18,6 @@ from credalearn_experiments.records import (
     write_record,
 )
 from fake_records import fake_records, one
-
-RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
 
 def test_a_record_is_written_with_six_digits_and_read_back(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from credalearn import CredalError
 from credalearn._method_training import widened
 from credalearn.methods import METHODS, Model
 from credalearn.train import Training, train
+from credalearn_experiments.cli_results import RESULTS
 from credalearn_experiments.executor import execute
 from credalearn_experiments.records import read_record, read_records
 from credalearn_experiments.results.seeds import runs_of
@@ -24,9 +25,7 @@ from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.settings.paper import SETTINGS
 from credalearn_experiments.store import Store, read_log, read_predictions
 from fake_records import VOTED, VOTED_METRICS
-from tiny_runs import command, run_command, start, tiny_context, tiny_plan, wait_until
-
-RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+from tiny_runs import command, start, tiny_context, tiny_plan, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -82,29 +81,6 @@ def test_a_setting_runs_from_files_to_records(name: str, data: Path, tmp_path: P
         assert record.config["labels"] == setting.as_plain()["labels"]
 
 
-def test_a_killed_run_ends_as_one_never_killed(tmp_path: Path) -> None:
-    whole, killed = Store(tmp_path / "whole"), Store(tmp_path / "killed")
-    [run] = runs = tiny_plan("pocc", epochs=80)
-    words = run_command(killed.folder, "--method", "pocc", "--seeds", "1", epochs=80)
-    process = start(words)
-    wait_until(lambda: len(read_log(killed.log(run))) >= 2 or process.poll() is not None)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert killed.state(run) == "started"
-    again = start(words)
-    _, text = again.communicate(timeout=60)
-    assert again.returncode == 0, text
-    assert "of 80 epochs are done in" in text
-    epochs = [epoch for epoch, _ in read_log(killed.log(run))]
-    assert epochs == sorted(set(epochs))  # none was trained twice
-    execute(tiny_context(whole.folder), runs)
-    for name in ("model.safetensors", "predictions.safetensors"):
-        one, two = whole.tensors(run, name), killed.tensors(run, name)
-        assert all(torch.equal(one[key], two[key]) for key in one | two), name
-    assert whole.record(run).metrics == killed.record(run).metrics
-
-
 def test_a_student_killed_and_resumed_ends_as_one_never_killed(data: Path, tmp_path: Path) -> None:
     """Taught on augmented images by networks from the store; in processes with one thread."""
     whole, killed = Store(tmp_path / "whole"), Store(tmp_path / "killed")
@@ -125,8 +101,10 @@ def test_a_student_killed_and_resumed_ends_as_one_never_killed(data: Path, tmp_p
         assert process.returncode == 0, text
     assert [epoch for epoch, _ in read_log(killed.log(student))] == [1, 2]
     for run in runs:
-        one, two = (store.tensors(run, "predictions.safetensors") for store in (whole, killed))
-        assert all(torch.equal(one[key], two[key]) for key in one | two), run.name
+        assert whole.record(run).metrics == killed.record(run).metrics
+        for name in ("model.safetensors", "predictions.safetensors"):
+            one, two = (store.tensors(run, name) for store in (whole, killed))
+            assert all(torch.equal(one[key], two[key]) for key in one | two), f"{run.name} {name}"
     records = list(read_records(killed.folder).records)
     assert sum("left_out" in record.config for record in records) == 5
     assert runs_of(records, "cifar10n").keys() == {"credal-bounds"}
@@ -158,6 +136,7 @@ def test_teachers_are_softmax_runs_of_the_store(
     probs = torch.stack([model.predict(inputs).probs for model in models], 1)
     assert_close(trained[5].labels.lower, probs.amin(1))
     assert_close(trained[5].labels.upper, probs.amax(1))
+    assert_close(trained[5].labels.reference, probs.mean(1))
     folds = Runner(tiny_context(tmp_path))._folds(student, student.seed)
     if method == "credal-bounds":  # each item is left out by one teacher
         knows = [(inputs[:, None] == each.inputs).all(2).any(1) for each in trained[:5]]

@@ -7,11 +7,11 @@ import pytest
 
 from credalearn import CredalError
 from credalearn.methods import METHODS
+from credalearn_experiments.cli_results import RESULTS
 from credalearn_experiments.records import read_records
 from credalearn_experiments.runs import Run, member_seeds, parse_seeds, plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
-RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 SETTING = ALL_SETTINGS["cifar10h"]
 
 

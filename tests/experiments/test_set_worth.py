@@ -20,14 +20,7 @@ from credalearn_experiments.set_worth.page import (
     set_worth_page,
 )
 from credalearn_experiments.set_worth.widths import BOUNDS, CENTER, HULL, WIDTH_CELLS
-from credalearn_experiments.studies import (
-    COLUMNS,
-    Row,
-    Score,
-    read_scores,
-    run_studies,
-    value_of,
-)
+from credalearn_experiments.studies import COLUMNS, Row, Score, read_scores, run_studies, value_of
 
 
 def test_statements_of_cifar10s_become_sets() -> None:

@@ -10,13 +10,7 @@ from credalearn import CredalError
 from credalearn_experiments.evaluation import Measurements
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.store import (
-    EpochLog,
-    Store,
-    read_log,
-    read_predictions,
-    seconds_spent,
-)
+from credalearn_experiments.store import EpochLog, Store, read_log, read_predictions, seconds_spent
 from fuzzing import read_changed_result
 
 SETTING = ALL_SETTINGS["cifar10h"].narrowed(epochs=10, seeds=(1, 2))

@@ -19,13 +19,6 @@ def each(*values: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("errors", "n"), COUNTS)
-@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
-def test_binary_p_value_is_the_binomial_tail(errors: int, n: int, rate: float) -> None:
-    got = p_value(each(errors), each(n), rate, binary=True)
-    np.testing.assert_allclose(got, binom.cdf(errors, n, rate), rtol=1e-9)
-
-
-@pytest.mark.parametrize(("errors", "n"), COUNTS)
 @pytest.mark.parametrize("level", [0.2, 0.05, 0.05 / 17, 1e-9])
 def test_upper_bound_inverts_the_binomial_tail(errors: int, n: int, level: float) -> None:
     got = upper_bound(each(errors), each(n), level=level, binary=True)[0]

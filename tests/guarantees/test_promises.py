@@ -30,11 +30,7 @@ PROMISES = (
 )
 
 
-@pytest.mark.catches(
-    "guarantees/_sequence.py",
-    "np.max(found, axis=0)",
-    "np.min(found, axis=0)",
-)
+@pytest.mark.catches("guarantees/_sequence.py", "np.max(found, axis=0)", "np.min(found, axis=0)")
 @pytest.mark.parametrize("random_state", range(4))
 def test_one_threshold_keeps_all_promises(random_state: int) -> None:
     """The largest threshold up to which the largest of three binomial p-values is at most 5 %."""

@@ -32,14 +32,6 @@ from random_sets import distributions
 TAUGHT = ("credal-bounds", "pocc-distilled")
 
 
-def test_teachers_give_the_tightest_box_around_them(generator: torch.Generator) -> None:
-    probs = distributions(50, 4, 5, generator=generator)
-    labels = taught_labels(probs)
-    assert_close(labels.lower, probs.amin(1))
-    assert_close(labels.upper, probs.amax(1))
-    assert_close(labels.reference, probs.mean(1))
-
-
 def test_the_bounds_are_learned_where_the_loss_is_least(generator: torch.Generator) -> None:
     labels = taught_labels(0.9 * distributions(20, 4, 3, generator=generator) + 0.1 / 3)
     center = labels.reference.log()

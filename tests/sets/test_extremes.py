@@ -11,7 +11,6 @@ from scipy.sparse import block_diag
 from torch import Tensor
 from torch.testing import assert_close
 
-from credalearn.errors import CredalError
 from credalearn.sets import (
     CredalSet,
     Intervals,
@@ -21,7 +20,7 @@ from credalearn.sets import (
     TotalVariationBall,
     Vertices,
 )
-from random_sets import KINDS, Maker
+from random_sets import KINDS
 
 NUM_ITEMS = 205
 
@@ -167,10 +166,3 @@ def test_an_infinite_cost_counts_only_where_there_is_mass(
     assert_close(closed.best(cost), torch.tensor([2.0]))
     assert open_.worst(cost).isinf()
     assert open_.best(cost) <= 2
-
-
-@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-def test_rejects_costs_of_the_wrong_shape(make: Maker, generator: torch.Generator) -> None:
-    sets = make(5, 4, generator)
-    with pytest.raises(CredalError, match=r"cost must have shape \(5, 4\) or \(4,\); got \(5, 3\)"):
-        sets.worst(torch.zeros(5, 3))

@@ -1,6 +1,6 @@
 """One model in two processes that torchrun starts, on the CPU: the same as in one.
 
-The processes run this file: ``python tests/train/test_distributed.py FOLDER``.
+The processes run this file: ``python tests/train/test_processes.py FOLDER``.
 """
 
 import json
@@ -81,7 +81,7 @@ def shift(inputs: Tensor, generator: torch.Generator | None) -> Tensor:
     return torch.cat([inputs[:, :1], inputs[:, 1:] + noise], 1)
 
 
-shift.__module__ = "test_distributed"  # in checkpoints, however this file is run
+shift.__module__ = "test_processes"  # in checkpoints, however this file is run
 
 
 def training(recipe: Recipe, kind: type[Plain] = Plain, **options: Any) -> Training:

@@ -1,19 +1,21 @@
-"""The tables of a setting, balanced scores, and the notes."""
+"""The tables of a setting, balanced scores, the notes, and records that do not go together."""
 
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from credalearn import CredalError
 from credalearn_experiments.records import Record
 from credalearn_experiments.results.balance import balance
 from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.table import Table
 from credalearn_experiments.results.tables import setting_page
 from credalearn_experiments.settings.paper import SEVEN
-from fake_records import fake_records
+from fake_records import fake_records, one
 from present import present
 
 FIRST = "Accuracy, calibration and deferral"
-TEST_IMAGES = "AUROC, foreign against test images"
 
 
 def tables_of(records: list[Record], setting: str = "cifar10h", **options: Any) -> dict[str, Table]:
@@ -86,3 +88,17 @@ def test_tables_leave_out_what_was_not_measured() -> None:
     assert "edl" not in tables_of(bare, "cifar10h-features")[title].rows
     before = [replace(r, metrics={"accuracy": 0.9, "auroc_svhn": 0.8}) for r in fake_records()]
     assert "AUROC by score, svhn" not in tables_of(before)  # one score is no comparison
+
+
+def test_rejects_records_of_different_kinds() -> None:
+    record = one(config={"epochs": 150, "limit": None})
+    assert runs_of([record, record], "cifar10h") == {"pocc": {1: record}}
+    with pytest.raises(CredalError, match="one record; cifar10h pocc seed 1 has two that differ"):
+        runs_of([record, replace(record, metrics={"accuracy": 0.8})], "cifar10h")
+    with pytest.raises(CredalError, match="must all have the same epochs; got"):
+        runs_of([record, one(seed=2, config={"epochs": 1, "limit": None})], "cifar10h")
+    edited = [one(seed=seed, config={"method_plugin": f"sha256 {seed}"}) for seed in (1, 2)]
+    with pytest.raises(CredalError, match="'cifar10h' must all have the same method_plugin"):
+        runs_of(edited, "cifar10h")
+    with pytest.raises(CredalError, match=r"no record of setting 'micebone'\. To fix"):
+        runs_of([record], "micebone")

@@ -5,12 +5,7 @@ import pytest
 
 from credalearn import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.votes import (
-    family_cells,
-    holm,
-    vote_table,
-    votes_page,
-)
+from credalearn_experiments.results.votes import family_cells, holm, vote_table, votes_page
 from credalearn_experiments.settings.catalog import FAMILIES
 from fake_records import fake_records, one
 
