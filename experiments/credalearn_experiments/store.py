@@ -62,9 +62,10 @@ class Store:
         asked = _read_asked(folder / "config.json")
         if asked is None:
             return "new"
-        done = (folder / "metrics.json").exists()
+        trained = self.checkpoint(run).exists()  # and removed when the record is written
+        done = (folder / "metrics.json").exists() and not trained
         differ = _differences(asked, run.asked)
-        if differ and (done or self.checkpoint(run).exists()):
+        if differ and (done or trained):
             shown = ", ".join(f"{name} ({old} there, {new} here)" for name, old, new in differ)
             edited = any(name.endswith("_plugin") for name, _, _ in differ)
             raise CredalError(

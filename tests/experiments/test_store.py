@@ -43,6 +43,14 @@ def test_a_damaged_configuration_is_a_new_run(store: Store, content: str) -> Non
     assert not (store.path(RUN) / "metrics.json").exists()
 
 
+def test_a_run_killed_before_its_checkpoint_is_removed_is_finished_again(store: Store) -> None:
+    store.start(RUN)
+    finish(store, RUN)
+    assert store.state(RUN) == "done"
+    store.checkpoint(RUN).write_bytes(b"state")
+    assert store.state(RUN) == "started"
+
+
 def test_another_configuration_is_refused_with_what_differs(store: Store) -> None:
     other = replace(RUN, setting=SETTING.narrowed(epochs=20))
     store.start(other)
