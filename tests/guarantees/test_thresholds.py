@@ -12,7 +12,7 @@ from scipy.stats import binom, binomtest
 from credalearn import CredalError, certify
 from credalearn.guarantees import CertifyMethod, by_capacity
 from present import present
-from scored_items import Case, cases, scored_items
+from scored_items import Case, cases, quantiles, scored_items, tried_in_turn
 
 METHODS: tuple[CertifyMethod, ...] = get_args(CertifyMethod)
 # A bet that is won before most of the errors come bounds the error below its observed share: valid
@@ -41,25 +41,13 @@ def slow_sgr(score: np.ndarray, wrong: np.ndarray, rate: float, risk: float) -> 
     return best
 
 
-def quantiles(score: np.ndarray) -> list[float]:
-    """The scores that keep half a percent, one percent, … of the items."""
-    ordered = sorted(score.tolist())
-    return sorted({ordered[math.ceil(k * len(ordered) / 200) - 1] for k in range(1, 201)})
-
-
 def slow_sequence(score: np.ndarray, wrong: np.ndarray, rate: float, risk: float) -> float | None:
-    """Each quantile in turn, from the first that keeps enough items, until one fails."""
-    n, quarter = len(score), rate / 4
-    divergence = quarter * math.log(quarter / rate)
-    divergence += (1 - quarter) * math.log((1 - quarter) / (1 - rate))
-    first = max(min(-math.log(risk) / divergence, n / 2), math.log(risk) / math.log(1 - rate))
-    first = min(max(first, 0.2 * n), n)
+    """Each quantile in turn, until one fails."""
     best = None
-    for threshold in quantiles(score):
-        if (score <= threshold).sum() >= first - 1e-9 * n:
-            if slow_p_value(score, wrong, threshold, rate) > risk:
-                break
-            best = threshold
+    for threshold in tried_in_turn(score, rate, risk):
+        if slow_p_value(score, wrong, threshold, rate) > risk:
+            break
+        best = threshold
     return best
 
 
