@@ -107,12 +107,13 @@ def counts_csv() -> bytes:
 
 
 def probabilities_csv() -> bytes:
-    rows = [[item, 0.5, 0.3 + 0.01 * i, 0.2 - 0.01 * i] for i, item in enumerate(ITEMS)]
+    found = expected_probabilities()
+    rows = [[item, *(found[item, name] for name in CLASSES)] for item in ITEMS]
     return rows_to_csv(["item", *CLASSES], rows)
 
 
 def bounds_csv() -> bytes:
-    rows = [[item, name, 0.3 - 0.1 * k] for item in ITEMS for k, name in enumerate(CLASSES[:2])]
+    rows = [[*place, least] for place, least in expected_bounds().items()]
     return rows_to_csv(["item", "label", "at_least"], rows)
 
 

@@ -1,4 +1,4 @@
-"""Files are whole when several processes write, and errors of writing name a remedy."""
+"""Files are whole when several processes write, errors name a remedy, tensors stay the same."""
 
 import errno
 import os
@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 from credalearn._files import NotWrittenError, check_file, not_written, whole_file
+from credalearn._tensors import read_tensors, write_tensors
 
 
 @pytest.mark.parametrize(
@@ -128,3 +131,28 @@ def test_rejects_what_cannot_be_replaced(name: str, why: str, tmp_path: Path) ->
     with pytest.raises(NotWrittenError, match=said), whole_file(run / name, within=run):
         pytest.fail("the work was done")
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
+
+
+def test_every_memory_order_is_written_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.safetensors"
+    rows = torch.arange(24.0).reshape(4, 6)
+    images = torch.arange(48).reshape(2, 2, 3, 4)
+    tensors = {
+        "transposed": rows.T,
+        "every second": rows[:, ::2],
+        "one row for all": rows[:1].expand(3, 6),
+        "channels last": images.to(memory_format=torch.channels_last),
+        "shared": rows,
+        "a number": torch.tensor(True),
+        "learned": nn.Parameter(rows),
+    }
+    write_tensors(path, tensors, metadata={"by": "us"})
+    found, metadata = read_tensors(path, fix="write it again")
+    assert metadata == {"by": "us"}
+    assert found.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(found[name], tensor), name
+        assert found[name].dtype == tensor.dtype
+    write_tensors(path, {"x": rows})
+    assert read_tensors(path, fix="write it again")[1] == {}
+    assert [each.name for each in path.parent.iterdir()] == [path.name]

@@ -83,6 +83,8 @@ def test_a_wrong_value_never_replaces_a_run(tmp_path: Path) -> None:
         run.certify(called="cat")
     with pytest.raises(cl.CredalError, match=r"^item must be text; got 3"):
         cl.read_annotations(team.votes, item=3)
+    with pytest.raises(cl.CredalError, match=r"^data must be a credalearn.Dataset; got str"):
+        cl.Run.train("votes.csv", team.run, overwrite=True)  # type: ignore[arg-type]
     assert snapshot(team.run) == before
 
 
@@ -98,13 +100,6 @@ def test_an_unknown_keyword_names_the_verb_and_the_nearest_option(tmp_path: Path
     ):
         with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
             call()
-
-
-def test_train_takes_a_dataset(tmp_path: Path) -> None:
-    with pytest.raises(
-        cl.CredalError, match=r"^data must be a credalearn.Dataset; got str. To fix"
-    ):
-        cl.Run.train("votes.csv", tmp_path)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])

@@ -22,22 +22,27 @@ for name in {ABSENT}:
     sys.modules[name] = None  # importing it raises ImportError
 from credalearn.errors import TrainingError
 from credalearn_experiments.cli import main
-main()
+for words in sys.argv[1:]:
+    sys.argv = ["credalearn-experiments", *words.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, words
 """
 TINY = ("--epochs", "2", "--limit", "24", "--device", "cpu")
 
 
 def test_works_without_the_packages_of_the_application(tmp_path: Path) -> None:
-    run = ("run", "lidc-votes-all-relax", "--method", "decalibration", "--seeds", "1", *TINY)
+    run = " ".join(["run lidc-votes-all-relax --method decalibration --seeds 1", *TINY])
     commands = {
-        ("list",): "lidc-votes-K-RULE",
+        "list": "lidc-votes-K-RULE",
         run: "2 of 2 runs are",
-        (*run, "--measure"): "2 runs in store are measured again",
-        ("records", "-o", "results"): "2 records in results",
-        ("records", "-o", "runs.csv"): "2 records in runs.csv",
+        f"{run} --measure": "2 runs in store are measured again",
+        "records -o results": "2 records in results",
+        "records -o runs.csv": "2 records in runs.csv",
     }
-    for words, expected in commands.items():
-        assert expected in run_python(BLOCKED, *words, folder=tmp_path)
+    printed = run_python(BLOCKED, *commands, folder=tmp_path)
+    assert all(expected in printed for expected in commands.values())
     assert len(list((tmp_path / "results").rglob("*.json"))) == 2
 
 

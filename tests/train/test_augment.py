@@ -1,5 +1,6 @@
 """Augmentation and mixing: what is drawn, what is learned from it, and how training resumes."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch.nn.functional import pad
 from torch.testing import assert_close
 
 import credalearn as cl
+from clouds import classifier
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import AUGMENTS, Recipe, Training, _learner, checkpoint
@@ -156,17 +158,12 @@ def small() -> nn.Module:
     return nn.Sequential(nn.Conv2d(1, 2, 3, stride=3), nn.ReLU(), nn.Flatten())
 
 
-def classifier(**options: Any) -> cl.CredalClassifier:
-    return cl.CredalClassifier(
-        backbone=small, epochs=3, batch_size=8, learning_rate=0.05, device="cpu", **options
-    )
+augmented = partial(classifier, backbone=small, batch_size=8, learning_rate=0.05)
 
 
 def test_every_way_to_augment_trains_another_network() -> None:
-    found = [tuple(classifier(augment=each).fit(IMAGES, Y).loss_curve_) for each in AUGMENTS]
-    assert found == [
-        tuple(classifier(augment=each).fit(IMAGES, Y).loss_curve_) for each in AUGMENTS
-    ]
+    found = [tuple(augmented(augment=each).fit(IMAGES, Y).loss_curve_) for each in AUGMENTS]
+    assert found == [tuple(augmented(augment=each).fit(IMAGES, Y).loss_curve_) for each in AUGMENTS]
     assert len(set(found)) == len(AUGMENTS)
 
 
@@ -179,8 +176,8 @@ def test_a_killed_ensemble_resumes_to_the_same_weights(
         raise KeyboardInterrupt
 
     options = {"method": "deep-ensemble", "augment": augment}
-    whole = classifier(**options).fit(IMAGES, Y)
-    clf = classifier(**options, checkpoint=tmp_path / "resume.safetensors")
+    whole = augmented(**options).fit(IMAGES, Y)
+    clf = augmented(**options, checkpoint=tmp_path / "resume.safetensors")
     for _ in range(3 * len(whole.model_.members)):  # killed after each epoch
         with monkeypatch.context() as patch:
             patch.setattr(_learner, "save_checkpoint", save_and_stop)

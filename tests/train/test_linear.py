@@ -1,7 +1,8 @@
-"""Linear fits against scikit-learn and against a plain formula."""
+"""Linear fits against scikit-learn and a plain formula; L-BFGS in a valley and at an edge."""
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from torch.testing import assert_close
 import credalearn as cl
 from clouds import clouds
 from credalearn.train import _linear as linear
-from credalearn.train._linear import LinearProblem, soft_target
+from credalearn.train._linear import LinearProblem, Objective, soft_target
 
 
 @pytest.fixture
@@ -152,3 +153,44 @@ def test_a_class_without_items_gets_no_probability_and_finite_weights(features: 
     head = LinearProblem(features, 3).fit(soft_target(hard), 1e-2)
     assert head.isfinite().all()
     assert (LinearProblem(features, 3).network([head])(features).softmax(2)[..., 2] < 1e-2).all()
+
+
+def differentiated(function: Callable[[Tensor], Tensor]) -> Objective:
+    """A function with its slope by torch's autograd."""
+
+    def objective(point: Tensor) -> tuple[float, Tensor]:
+        leaf = point.detach().requires_grad_()
+        value = function(leaf)
+        (slope,) = torch.autograd.grad(value, leaf)
+        return value.item(), slope
+
+    return objective
+
+
+def test_lbfgs_descends_a_valley_to_the_steps_the_slope_or_the_gain_that_is_asked() -> None:
+    """Rosenbrock's function of twelve numbers, whose minimum is 0."""
+    valley = differentiated(lambda x: (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum())
+    start, counted = torch.zeros(12, dtype=torch.float64), Mock(wraps=valley)
+
+    def lowest(most_steps: int, **end: float) -> float:
+        ends = {"slope": 0.0, "gain": 0.0} | end
+        return valley(linear.minimize(counted, start, most_steps=most_steps, **ends))[0]
+
+    values = [lowest(steps) for steps in (0, 1, 5, 20)]
+    assert values[0] == 11
+    assert values == sorted(values, reverse=True)
+    counted.reset_mock()
+    assert lowest(75) < 1e-6
+    assert counted.call_count < 130  # evaluations; now 92
+    assert lowest(500, slope=1e9) == 11
+    assert lowest(500, gain=1e-12) < 1e-6 < lowest(500, gain=1.0)
+    assert not start.any()  # stays as it is
+
+
+def test_line_search_avoids_nonfinite_values() -> None:
+    def barrier(x: Tensor) -> Tensor:
+        return -(1 - x.square()).log().sum() - x.sum()  # nan outside of the unit box
+
+    start = torch.full((3,), -0.999, dtype=torch.float64)
+    found = linear.minimize(differentiated(barrier), start, most_steps=100, slope=1e-8, gain=0)
+    assert_close(found, torch.full_like(found, 2**0.5 - 1), atol=1e-5, rtol=0)
