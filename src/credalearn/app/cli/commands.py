@@ -216,7 +216,8 @@ def _load(folder: Path) -> "Run":
 def _printed(run: "Run", found: Any) -> list[str | dict[str, Any]]:
     """What a run must say first, what was found, and the same as facts; tables are in files."""
     facts = {each.name: getattr(found, each.name) for each in fields(found) if each.name != "table"}
-    return [*run.warnings, *found.lines, {"warnings": run.warnings, **facts}]
+    facts["warnings"] = [*run.warnings, *facts.get("warnings", ())]
+    return [*run.warnings, *found.lines, facts]
 
 
 COMMANDS: dict[str, Callable[..., Output]] = {  # in the order in which a team needs them
