@@ -31,3 +31,11 @@ def find(columns: Sequence[str], names: Collection[str]) -> str | None:
     """The column that goes by the first of ``names`` that any column goes by."""
     by_name = {folded(column): column for column in reversed(columns)}
     return next((by_name[name] for name in names if name in by_name), None)
+
+
+def same_field(one: str | None, other: str | None) -> bool:
+    """Whether two names mean one field, such as ``patient`` and ``data.patient``, or both none."""
+    if one is None or other is None:
+        return one is other
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    return short == long or long.endswith(f".{short}")

@@ -19,6 +19,7 @@ import polars as pl
 
 from credalearn._files import whole_file, writing
 from credalearn._options import options_of
+from credalearn.app.column_names import same_field
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import (
     MADE_FROM,
@@ -322,7 +323,7 @@ class Run:
     def lost_group(self) -> str:
         """That the training had groups which the calibration does not know; empty otherwise."""
         group = self.training.group
-        if group in (None, self.facts.group):
+        if group is None or same_field(group, self.facts.group):
             return ""
         return (
             f"The model was trained with groups ({group}) and recalibrated without: new items may "

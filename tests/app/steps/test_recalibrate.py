@@ -79,6 +79,15 @@ def test_training_items_are_left_out_by_content(old: Run, later: Team, tmp_path:
     assert len(names) == 220 - len(trained)
 
 
+def test_a_group_is_known_by_its_longer_name(old: Run, later: Team, tmp_path: Path) -> None:
+    longer = {"data.patient": pl.col("patient").str.strip_prefix("q")}
+    table = pl.read_csv(later.features).with_columns(**longer).drop("patient")
+    found = old.recalibrate(later.votes, tmp_path / "new", features=table, group="data.patient")
+    trained = table["data.patient"].is_in(old.items.filter(split="train")["group"].to_list()).sum()
+    assert found.run.lost_group == ""
+    assert found.facts["left_out"] == {"whose patient the model was trained on": trained}
+
+
 def test_requests_count_where_items_have_answered_them(old: Run, tmp_path: Path) -> None:
     """The whole export again: the old calibration items calibrate once more."""
     given = {"features": old.facts.inputs.path, "group": "patient"}

@@ -11,6 +11,7 @@ from credalearn._formats import listed, many
 from credalearn._options import check_options, keywords, same_option
 from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations, gold_alone
+from credalearn.app.column_names import same_field
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import Request
 from credalearn.app.item_stream import known_items
@@ -185,7 +186,7 @@ def _reasons(run: Run, data: Dataset) -> list[str]:
     together = run.training.group
     groups = set(run.items.filter(split="train")["group"].drop_nulls())
     reasons = ["that the model was trained on" if each else "" for each in trained]
-    if data.groups is not None and data.options.group == together:
+    if data.groups is not None and same_field(data.options.group, together):
         of_group = f"whose {together} the model was trained on"
         reasons = [
             why or (of_group if group in groups else "")
