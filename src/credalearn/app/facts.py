@@ -12,6 +12,7 @@ TruthSource = Literal["gold", "majority", "dawid-skene"]
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
 # votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
 _MUCH_OPEN = 0.6
+SHARED = ("run", "shared_items")  # in a request: the run that made it, and items that answered it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,3 +206,15 @@ class Request:
     asked: dict[str, Any]  # the options that it depends on
     risk: float  # what it has spent: the probability of a wrong promise
     certified: bool  # whether something was promised
+
+    @property
+    def words(self) -> str:
+        """The options of ``certify`` that ask for it."""
+        usual = {"confidence": 0.95, "against": "truth", "per_class": False}
+        notes = []
+        for name, value in self.asked.items():
+            if value is not None and value != usual.get(name) and name not in SHARED:
+                flag = f"--{name.replace('_', '-')}"
+                several = value if isinstance(value, list) else [value]
+                notes += [flag if x is True else f"{flag} {quote(str(x))}" for x in several]
+        return " ".join(notes)

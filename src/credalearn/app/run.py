@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import polars as pl
@@ -294,6 +295,15 @@ class Run:
     def warnings(self) -> list[str]:
         """What every output of the run must say first."""
         return [] if self.outdated is None else [f"Out of date: {self.outdated}"]
+
+    @property
+    def certify_command(self) -> str:
+        """How to get a guarantee, or another one than those that were asked for."""
+        command = f"credalearn certify {quote(str(self.path))} --max-error"
+        if not self.requests:
+            return f"{command} 0.10"
+        asked = "; ".join(each.words for each in self.requests)
+        return f"{command} ERROR --again (asked before: {asked}), or recalibrate on new items"
 
     @property
     def classes(self) -> tuple[str, ...]:

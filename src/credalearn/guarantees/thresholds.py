@@ -95,8 +95,8 @@ def certify(
         >>> found.kept, found.errors, round(found.bound, 4), found.threshold
         (308, 8.0, 0.0464, 0.7675)
         >>> print(certify(score[:30], [False] * 30, max_error=0.05).shortfall)
-        It would take about 59 calibration items like these. With these items an error of 9.6 %
-        could have been certified in a first request, keeping 100 %.
+        It would take about 59 calibration items like these. In place of this target, an error of
+        9.6 % would have been certified with these items, keeping 100 %.
     """
     check_number(confidence, name="confidence", above=0, below=1)
     items = ScoredItems(score, wrong, groups=groups, predicted=predicted, truth=truth)
@@ -262,7 +262,7 @@ def by_capacity(
         >>> found.threshold, found.errors, found.certified
         (0.3, 0.0, False)
         >>> print(found.sentence())
-        No error rate is promised: 1 of 4 calibration items are deferred, and 0 % of the 3 predicted
+        No error rate is promised: 1 of 4 calibration items is deferred, and 0 % of the 3 predicted
         are wrong compared with the class with the most votes (95 % interval 0 % to 70.8 %).
     """
     check_number(confidence, name="confidence", above=0, below=1)

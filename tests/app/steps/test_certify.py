@@ -233,7 +233,7 @@ def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -
     run = fake_run(tmp_path / "run")
     first = run.certify(max_error=0.1)
     assert Run.load(run.path).certify(max_error=0.1).guarantee == first.guarantee
-    with pytest.raises(cl.CredalError, match=r"answered a request \(max_error=0\.1\)") as no:
+    with pytest.raises(cl.CredalError, match=r"answered a request \(--max-error 0\.1\)") as no:
         Run.load(run.path).certify(max_error=0.2)
     said = str(no.value)
     assert "recalibrate on new items, or pass --again: the confidence is then 92.5 %" in said
@@ -272,7 +272,7 @@ def test_requests_are_not_forgotten_with_their_file(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match="restore the file, or recalibrate on new items"):
         Run.load(run.path)
     path.unlink()
-    with pytest.raises(cl.CredalError, match=r"already answered a request \(max_error=0\.15\)"):
+    with pytest.raises(cl.CredalError, match=r"already answered a request \(--max-error 0\.15\)"):
         Run.load(run.path).certify(max_error=0.2)
     found = present(Run.load(run.path).certify(max_error=0.2, again=True).guarantee)
     assert [found.requests, found.confidence] == pytest.approx([3, 0.9125])
@@ -285,6 +285,8 @@ def test_requests_that_fail_count_whichever_record_makes_them(tmp_path: Path) ->
         with pytest.raises(cl.CredalError, match="cannot be certified"):
             each.certify(max_error=0.01)
     assert [each.certified for each in Run.load(run.path).requests] == [False]
+    with pytest.raises(cl.CredalError, match=r"ERROR --again \(asked before: --max-error 0\.01\)"):
+        Run.load(run.path).predict(pl.DataFrame())
     for each in (run, other):
         with pytest.raises(cl.CredalError, match="already answered"):
             each.certify(max_error=0.3)

@@ -240,13 +240,11 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
     risk *= 0.5 ** min(asked, 99)  # a forged count may have any number of digits
     left = 1 - spent - risk
     if not options.again or options.method == "conformal-risk-control":
-        first = run.requests[0].asked["max_error"] if run.requests else stored and stored.max_error
-        limit = "other promises" if first is None else f"max_error={first:g}"
-        again = f", or pass --again: the confidence is then {percent(left)}"
+        new = "recalibrate on new items"
+        again = f"{new}, or pass --again: the confidence is then {percent(left)}"
         raise CredalError(
-            f"the calibration items of {run.path} have already answered a request ({limit}); a "
-            "target chosen after looking at the result is not guaranteed. To fix: recalibrate on "
-            f"new items{'' if options.method == 'conformal-risk-control' else again}."
+            f"{_answered(run)}; a target chosen after looking at the result is not guaranteed. To "
+            f"fix: {new if options.method == 'conformal-risk-control' else again}."
         )
     if left <= 0:
         raise CredalError(
@@ -254,6 +252,25 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
             "fix: recalibrate on new items."
         )
     return risk, left, False
+
+
+def _answered(run: Run) -> str:
+    """Which items have answered which requests, for a message."""
+    stored, asked = run.guarantee, [each.words for each in run.requests]
+    if not asked and stored is not None:
+        limit = stored.max_error
+        asked = ["other promises" if limit is None else f"--max-error {limit:g}"]
+    requests = (
+        f"{'a request' if len(asked) == 1 else f'{len(asked)} requests'} ({'; '.join(asked)})"
+    )
+    origin = run.requests[0].asked if run.requests else {}
+    if "shared_items" not in origin:
+        return f"the calibration items of {run.path} have already answered {requests}"
+    shared, number = origin["shared_items"], run.facts.splits["calibration"]
+    return (
+        f"{shared:,} of the {number:,} calibration items of {run.path} also calibrated "
+        f"{origin['run']}, and have already answered {requests} there"
+    )
 
 
 def item_arrays(table: pl.DataFrame, column: str) -> dict[str, Any]:

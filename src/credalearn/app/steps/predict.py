@@ -174,8 +174,8 @@ def find_decision(run: Run, threshold: float | None, *, otherwise: str = "") -> 
         return lambda score, _: np.where(score <= threshold, "predict", "defer")
     if run.guarantee is None:
         raise CredalError(
-            f"{run.path} has no guarantee, so nothing can be decided. To fix: credalearn certify "
-            f"{run.path} --max-error 0.10; or pass --threshold{otherwise}."
+            f"{run.path} has no guarantee, so nothing can be decided. To fix: "
+            f"{run.certify_command}; or pass --threshold{otherwise}."
         )
     return run.guarantee.decide
 
