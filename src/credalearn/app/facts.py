@@ -30,8 +30,10 @@ class AnnotationFacts:
     votes: float | None = None  # number of votes, where there are any
     left_out: dict[str, int] = field(default_factory=dict)  # number of rows left out, by reason
     alpha: float | None = None  # Krippendorff's alpha; None where it is undefined
-    unanimous: float | None = None  # share of items whose votes are all for one class
-    tied: float | None = None  # share of items without a single most-voted class
+    several: int = 0  # number of items with two votes or more
+    unvoted: int = 0  # number of items without a vote
+    unanimous: float | None = None  # share of the several whose votes are all for one class
+    tied: float | None = None  # share of the several without a single most-voted class
     votes_per_item: tuple[float, float, float] | None = None  # fewest, median and most
     confused: tuple[tuple[str, str, float], ...] = ()  # and their share, most first
 
@@ -39,6 +41,12 @@ class AnnotationFacts:
     def answers(self) -> Answers:
         """What people gave: votes (or their number), lower bounds, or probabilities."""
         return "votes" if self.kind == "counts" else self.kind
+
+    @property
+    def of_several(self) -> str:
+        """Which items unanimity and ties are about; empty where it is all of them."""
+        known = self.several not in (0, self.items)
+        return f"of the {many(self.several, 'item')} with two votes or more" if known else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +186,13 @@ class RunFacts:
                 "chose what is in them, and a guarantee is about items as they come."
             )
         return notes
+
+    @property
+    def unused(self) -> str:
+        """How many annotated items are in no split, in words; empty for none."""
+        rest = self.annotations.items - sum(self.splits.values())
+        why = "without a vote" if rest == self.annotations.unvoted else "left out"
+        return f"{rest:,} {why}" if rest > 0 else ""
 
     @property
     def trained(self) -> str:
