@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import credalearn as cl
+from credalearn.app.report.baseline import above_promise
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
 from credalearn.app.steps.certify_options import CertifyOptions
@@ -54,6 +55,16 @@ def test_checks_on_the_test_items(run: Run) -> None:
     check = present(certificate.check)
     assert (check.items, check.kept, check.judged_kept) == (len(rows), len(kept), len(judged))
     assert check.errors == sum(row["wrong"] for row in judged)
+
+
+@pytest.mark.parametrize(("wrong", "chance"), [(10, ""), (12, "30 %"), (60, "fewer than 0.1 %")])
+def test_says_whether_chance_explains_more_errors_than_promised(wrong: int, chance: str) -> None:
+    found = cl.certify([0.0] * 100, [False] * 100, max_error=0.1)
+    said = above_promise(found, wrong, 100)
+    assert bool(said) == bool(chance)
+    assert said.endswith(
+        chance and f"promised 10 %; chance alone gives that much in {chance} of cases."
+    )
 
 
 def test_errors_against_an_annotator_are_shares(run: Run) -> None:

@@ -94,7 +94,7 @@
     }));
   }
 
-  // Five ticks or fewer, at round numbers.
+  // Ticks at round numbers, in five steps or fewer.
   function step(height) {
     return [1, 2, 5, 10, 20].find((each) => height <= 5 * each);
   }

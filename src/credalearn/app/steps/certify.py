@@ -12,7 +12,7 @@ import polars as pl
 
 from credalearn._formats import aligned, listed, many, number, percent, shown
 from credalearn.app.facts import Request
-from credalearn.app.report.baseline import Baseline, baseline
+from credalearn.app.report.baseline import Baseline, above_promise, baseline
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
@@ -60,6 +60,7 @@ class Certificate:
         if found is not None and self.check is not None:
             lines = self._table(found, self.check)
             notes.append(found.sentence())
+            notes += filter(None, [above_promise(found, self.check.errors, self.check.judged_kept)])
             if found.threshold is not None:
                 limit = f"a score above {number(found.threshold)}"
                 if found.class_thresholds:
