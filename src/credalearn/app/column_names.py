@@ -35,7 +35,5 @@ def find(columns: Sequence[str], names: Collection[str]) -> str | None:
 
 def same_field(one: str | None, other: str | None) -> bool:
     """Whether two names mean one field, such as ``patient`` and ``data.patient``, or both none."""
-    if one is None or other is None:
-        return one is other
-    short, long = sorted((one.casefold(), other.casefold()), key=len)
-    return short == long or long.endswith(f".{short}")
+    short, long = sorted(((one or "").casefold(), (other or "").casefold()), key=len)
+    return short == long or (short != "" and long.endswith(f".{short}"))

@@ -188,13 +188,6 @@ class RunFacts:
         return notes
 
     @property
-    def unused(self) -> str:
-        """How many annotated items are in no split, in words; empty for none."""
-        rest = self.annotations.items - sum(self.splits.values())
-        why = "without a vote" if rest == self.annotations.unvoted else "left out"
-        return f"{rest:,} {why}" if rest > 0 else ""
-
-    @property
     def trained(self) -> str:
         """What was trained, how long, and on how many items, in words."""
         sizes = ", ".join(f"{number:,} {name}" for name, number in self.splits.items())

@@ -299,11 +299,9 @@ class Run:
     @property
     def certify_command(self) -> str:
         """How to get a guarantee, or another one than those that were asked for."""
-        command = f"credalearn certify {quote(str(self.path))} --max-error"
-        if not self.requests:
-            return f"{command} 0.10"
         asked = "; ".join(each.words for each in self.requests)
-        return f"{command} ERROR --again (asked before: {asked}), or recalibrate on new items"
+        again = f"ERROR --again (asked before: {asked}), or recalibrate on new items"
+        return f"credalearn certify {quote(str(self.path))} --max-error {again if asked else 0.1}"
 
     @property
     def classes(self) -> tuple[str, ...]:

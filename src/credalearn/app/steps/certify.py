@@ -261,17 +261,13 @@ def _answered(run: Run) -> str:
     if not asked and stored is not None:
         limit = stored.max_error
         asked = ["other promises" if limit is None else f"--max-error {limit:g}"]
-    requests = (
-        f"{'a request' if len(asked) == 1 else f'{len(asked)} requests'} ({'; '.join(asked)})"
-    )
-    origin = run.requests[0].asked if run.requests else {}
-    if "shared_items" not in origin:
-        return f"the calibration items of {run.path} have already answered {requests}"
-    shared, number = origin["shared_items"], run.facts.splits["calibration"]
-    return (
-        f"{shared:,} of the {number:,} calibration items of {run.path} also calibrated "
-        f"{origin['run']}, and have already answered {requests} there"
-    )
+    count = "a request" if len(asked) == 1 else f"{len(asked)} requests"
+    items, last = f"calibration items of {run.path}", [each.asked for each in run.requests[-1:]]
+    start = f"the {items}"
+    if last and "shared_items" in last[0]:
+        start = f"{last[0]['shared_items']:,} of the {run.facts.splits['calibration']:,} {items} "
+        start += f"also calibrated {last[0]['run']}, and"
+    return f"{start} have already answered {count} ({'; '.join(asked)})"
 
 
 def item_arrays(table: pl.DataFrame, column: str) -> dict[str, Any]:

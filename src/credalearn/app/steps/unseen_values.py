@@ -13,56 +13,46 @@ from credalearn.app.features import Features
 if TYPE_CHECKING:
     from credalearn.app.run import Predictor
 
-Unseen = Counter[tuple[str, str]]  # items, by feature and what is new about its value
 _DEVIATIONS = 10  # of 100 training items none is further away, whatever the distribution
-_FAR, _OTHERS = "far", "other values"
+_FAR = f"more than {_DEVIATIONS} standard deviations from its mean in training"
+_MISSING = "missing, unlike in training"
 _MOST = 1000  # different values that are counted on their own, so that memory does not grow
-_SHOWN = 3  # features, and values of a feature, that the warning names
+_SHOWN = 3
 
 
-def count_unseen(model: "Predictor", X: Features, names: Sequence[str], found: Unseen) -> None:
-    """Add the items with such values; for models of tables, whose features have these names."""
+def count_unseen(
+    model: "Predictor", X: Features, names: Sequence[str], found: Counter[tuple[str, str]]
+) -> None:
+    """Count the items by feature and what is new about it; for models of tables."""
     encoder = getattr(model, "_encoder", None)
-    if not isinstance(encoder, TableEncoder):
+    if not names or not isinstance(encoder, TableEncoder):
         return
     layer: Any = model.model_.members[0].backbone.standardize  # type: ignore[union-attr]
-    place = 0
-    columns = zip(encoder.columns, Table.of(X).columns(list(names)), names, strict=True)
-    for column, values, name in columns:
-        is_text = values.dtype == object
-        new = {}
-        if column.values:
-            texts = Counter(values.tolist()) if is_text else {"": len(values)}  # all are missing
-            unseen = texts.keys() - set(column.values)
-            new = {shown(text) if text else "missing": texts[text] for text in unseen}
+    mean, scale = layer.mean.tolist(), layer.scale.tolist()
+    columns, place = Table.of(X).columns(list(names)), 0
+    for column, values, name in zip(encoder.columns, columns, names, strict=True):
+        new, is_text = Counter[str](), values.dtype == object
+        if column.values:  # a column that is all missing contains numbers
+            for text, count in Counter(values if is_text else [""] * len(values)).items():
+                what = f"{shown(text)}, not seen in training" if text else _MISSING
+                new[what] = 0 if text in column.values else count
         elif column.fill is not None and not is_text:
-            missing = 0 if column.indicator else int(np.isnan(values).sum())
-            mean, scale = layer.mean[place].item(), layer.scale[place].item()
-            far = int((np.abs(values - mean) > _DEVIATIONS * scale).sum())
-            new = {what: n for what, n in (("missing", missing), (_FAR, far)) if n}
-        for what, count in new.items():
+            new[_MISSING] = 0 if column.indicator else int(np.isnan(values).sum())
+            new[_FAR] = int((np.abs(values - mean[place]) > _DEVIATIONS * scale[place]).sum())
+        for what, count in (+new).items():
             own = (name, what) in found or len(found) < _MOST
-            found[name, what if own else _OTHERS] += count
+            found[name, what if own else "a text not seen in training"] += count
         place += len(column.names)
 
 
-def unseen_warnings(found: Unseen) -> tuple[str, ...]:
+def unseen_warnings(found: Counter[tuple[str, str]]) -> tuple[str, ...]:
     """One warning about all such values; none without any."""
-    notes = []
-    for name in dict.fromkeys(name for name, _ in found):
-        own = Counter({what: count for (each, what), count in found.items() if each == name})
-        far = own.pop(_FAR, 0)
-        if own:
-            values = [f"{what} ({many(count, 'item')})" for what, count in own.most_common(_SHOWN)]
-            values += [many(len(own) - _SHOWN, "more value")] if len(own) > _SHOWN else []
-            notes.append(f"{shown(name)} has values not seen in training: {', '.join(values)}")
-        if far:
-            away = f"more than {_DEVIATIONS} standard deviations from its mean in training"
-            notes.append(f"{shown(name)} is {away} ({many(far, 'item')})")
-    if not notes:
+    if not found:
         return ()
-    more = f"; {len(notes) - _SHOWN} more" if len(notes) > _SHOWN else ""
-    return (
-        f"Caution: {'; '.join(notes[:_SHOWN])}{more}. The model has not learned about such values. "
-        "To fix: check the data, or recalibrate on such items.",
-    )
+    notes = [
+        f"{shown(name)} is {what} ({many(count, 'item')})"
+        for (name, what), count in found.most_common(_SHOWN)
+    ]
+    notes += [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
+    said = "; ".join(notes)
+    return (f"Caution: {said}. To fix: check the data, or recalibrate on such items.",)
