@@ -35,7 +35,8 @@ def check_number(
     rules = [text.format(limit) for limit, _, text in limits if limit is not None]
     what = "" if ok else "a whole number " if whole else "a number "
     of = "of " if what and least is not None else ""
-    share = ok and 1 in (most, below) and 2 <= value <= 100
+    # A threshold of scores is no percentage.
+    share = ok and 1 in (most, below) and 2 <= value <= 100 and name != "threshold"
     remedy = f" To fix: write {percent(value / 100)} as {value / 100:g}." if share else ""
     rule = f"{what}{of}{' and '.join(rules)}".strip()
     raise CredalError(f"{name} must be {rule}; got {value!r}.{remedy}")

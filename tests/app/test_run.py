@@ -113,6 +113,8 @@ def test_rejects_wrong_facts_by_name(
 def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"no finished run at .*: credalearn train"):
         Run.load(tmp_path / "none")
+    with pytest.raises(cl.CredalError, match=r"is not a run: it contains no run\.json\. To fix"):
+        Run.load(tmp_path)
     sibling(tmp_path / "none", "partial").mkdir()
     with pytest.raises(cl.CredalError, match=r"run the train command again; it resumes"):
         Run.load(tmp_path / "none")

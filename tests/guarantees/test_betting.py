@@ -130,7 +130,7 @@ def test_too_few_groups_say_how_many_it_takes_and_what_independence_would_give()
     assert short.if_independent == certify(items["score"], items["wrong"], max_error=0.1).coverage
     text = str(short)
     assert text.startswith(f"It would take about {short.items_needed:,} groups of calibration")
-    assert "With these items an error of" in text
+    assert "In place of this target, an error of" in text
     assert "Only if the items of a group were independent would the target be certified" in text
     enough = grouped(4, 2 * short.items_needed, 20)
     assert certify(**enough, max_error=0.1).certified

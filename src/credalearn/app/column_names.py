@@ -31,3 +31,9 @@ def find(columns: Sequence[str], names: Collection[str]) -> str | None:
     """The column that goes by the first of ``names`` that any column goes by."""
     by_name = {folded(column): column for column in reversed(columns)}
     return next((by_name[name] for name in names if name in by_name), None)
+
+
+def same_field(one: str | None, other: str | None) -> bool:
+    """Whether two names mean one field, such as ``patient`` and ``data.patient``, or both none."""
+    short, long = sorted(((one or "").casefold(), (other or "").casefold()), key=len)
+    return short == long or (short != "" and long.endswith(f".{short}"))

@@ -12,6 +12,7 @@ TruthSource = Literal["gold", "majority", "dawid-skene"]
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
 # votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
 _MUCH_OPEN = 0.6
+SHARED = ("run", "shared_items")  # in a request: the run that made it, and items that answered it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +30,10 @@ class AnnotationFacts:
     votes: float | None = None  # number of votes, where there are any
     left_out: dict[str, int] = field(default_factory=dict)  # number of rows left out, by reason
     alpha: float | None = None  # Krippendorff's alpha; None where it is undefined
-    unanimous: float | None = None  # share of items whose votes are all for one class
-    tied: float | None = None  # share of items without a single most-voted class
+    several: int = 0  # number of items with two votes or more
+    unvoted: int = 0  # number of items without a vote
+    unanimous: float | None = None  # share of the several whose votes are all for one class
+    tied: float | None = None  # share of the several without a single most-voted class
     votes_per_item: tuple[float, float, float] | None = None  # fewest, median and most
     confused: tuple[tuple[str, str, float], ...] = ()  # and their share, most first
 
@@ -38,6 +41,12 @@ class AnnotationFacts:
     def answers(self) -> Answers:
         """What people gave: votes (or their number), lower bounds, or probabilities."""
         return "votes" if self.kind == "counts" else self.kind
+
+    @property
+    def of_several(self) -> str:
+        """Which items unanimity and ties are about; empty where it is all of them."""
+        known = self.several not in (0, self.items)
+        return f"of the {many(self.several, 'item')} with two votes or more" if known else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,3 +214,15 @@ class Request:
     asked: dict[str, Any]  # the options that it depends on
     risk: float  # what it has spent: the probability of a wrong promise
     certified: bool  # whether something was promised
+
+    @property
+    def words(self) -> str:
+        """The options of ``certify`` that ask for it."""
+        usual = {"confidence": 0.95, "against": "truth", "per_class": False}
+        notes = []
+        for name, value in self.asked.items():
+            if value is not None and value != usual.get(name) and name not in SHARED:
+                flag = f"--{name.replace('_', '-')}"
+                several = value if isinstance(value, list) else [value]
+                notes += [flag if x is True else f"{flag} {quote(str(x))}" for x in several]
+        return " ".join(notes)

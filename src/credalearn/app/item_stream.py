@@ -1,6 +1,7 @@
 """The items that a trained model is to predict, a batch at a time, checked on the way."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,6 +50,7 @@ class ItemStream:
     place: Callable[[int], str]  # from a row to where it is, such as ``"items.csv, line 7"``
     ignored: tuple[str, ...] = ()  # columns that are not features of the model
     unreadable: dict[str, str] = field(default_factory=dict)  # why not, by item
+    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)  # as ``unseen_values`` counts
 
 
 def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:

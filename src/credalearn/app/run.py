@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import polars as pl
 
 from credalearn._files import whole_file, writing
 from credalearn._options import options_of
+from credalearn.app.column_names import same_field
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import (
     MADE_FROM,
@@ -299,6 +301,13 @@ class Run:
         return [] if self.outdated is None else [f"Out of date: {self.outdated}"]
 
     @property
+    def certify_command(self) -> str:
+        """How to get a guarantee, or another one than those that were asked for."""
+        asked = "; ".join(each.words for each in self.requests)
+        again = f"ERROR --again (asked before: {asked}), or recalibrate on new items"
+        return f"credalearn certify {quote(str(self.path))} --max-error {again if asked else 0.1}"
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the columns."""
         return self.facts.classes
@@ -326,7 +335,7 @@ class Run:
     def lost_group(self) -> str:
         """That the training had groups which the calibration does not know; empty otherwise."""
         group = self.training.group
-        if group in (None, self.facts.group):
+        if group is None or same_field(group, self.facts.group):
             return ""
         return (
             f"The model was trained with groups ({group}) and recalibrated without: new items may "

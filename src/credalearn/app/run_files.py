@@ -125,8 +125,10 @@ def foreign(path: Path, fix: str) -> CredalError:
 
 def _read(path: Path) -> dict[str, Any]:
     if not (path / "run.json").is_file():
-        waiting = sibling(path, "partial").is_dir() or path.is_dir()
-        fix = _AGAIN if waiting else f"credalearn train … -o {path}"
+        if path.exists():
+            fix = "name the folder that credalearn train or import wrote"
+            raise CredalError(f"{path} is not a run: it contains no run.json. To fix: {fix}.")
+        fix = _AGAIN if sibling(path, "partial").is_dir() else f"credalearn train … -o {path}"
         raise CredalError(f"there is no finished run at {path}. To fix: {fix}.")
     facts = parse_json(_bytes(path / "run.json"), RunFacts, path / "run.json")
     fields: dict[str, Any] = {"facts": facts}

@@ -39,8 +39,8 @@ class Shortfall:
 
     Example:
         >>> print(Shortfall(94, 0.31, 0.5))
-        It would take about 94 calibration items like these. With these items an error of 31 % could
-        have been certified in a first request, keeping 50 %.
+        It would take about 94 calibration items like these. In place of this target, an error of
+        31 % would have been certified with these items, keeping 50 %.
         >>> print(Shortfall(60, None, None, groups=True, if_independent=0.4))
         It would take about 60 groups of calibration items like these. Only if the items of a group
         were independent would the target be certified, keeping 40 %.
@@ -61,8 +61,8 @@ class Shortfall:
         ]
         if self.reachable_error is not None and self.reachable_coverage is not None:
             notes.append(
-                f"With these items an error of {percent(self.reachable_error)} could have been "
-                f"certified in a first request, keeping {percent(self.reachable_coverage)}."
+                f"In place of this target, an error of {percent(self.reachable_error)} would have "
+                f"been certified with these items, keeping {percent(self.reachable_coverage)}."
             )
         if self.if_independent is not None:
             notes.append(

@@ -95,8 +95,8 @@ def certify(
         >>> found.kept, found.errors, round(found.bound, 4), found.threshold
         (308, 8.0, 0.0464, 0.7675)
         >>> print(certify(score[:30], [False] * 30, max_error=0.05).shortfall)
-        It would take about 59 calibration items like these. With these items an error of 9.6 %
-        could have been certified in a first request, keeping 100 %.
+        It would take about 59 calibration items like these. In place of this target, an error of
+        9.6 % would have been certified with these items, keeping 100 %.
     """
     check_number(confidence, name="confidence", above=0, below=1)
     items = ScoredItems(score, wrong, groups=groups, predicted=predicted, truth=truth)

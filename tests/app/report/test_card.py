@@ -28,6 +28,10 @@ def test_the_card_has_the_facts_of_the_run(tmp_path: Path) -> None:
     assert row(text, "labels") == "votes, rule relax"
     assert (row(text, "training items"), row(text, "test items")) == ("600", "300")
     assert row(text, "left out") == "12 skipped, 3 cancelled"
+    found = replace(run.facts.annotations, items=1201, several=1100, unvoted=1)
+    other = card(with_facts(run, annotations=found), OUTPUTS)
+    assert row(other, "items") == "1,201, 1 without a vote"
+    assert row(other, "unanimous items").endswith(" % of the 1,100 items with two votes or more")
     assert row(text, "torch") == run.facts.versions["torch"]
     assert "`features`, float64 of shape (N, 2)" in text
     assert "| `score` | (N,) |" in text

@@ -174,6 +174,10 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     kept = json.loads(session.get_modelmeta().custom_metadata_map["encoder"])
     assert [each["name"] for each in kept] == ["size", "noise", "site"]
+    names = "size, size missing, noise, site=north, site=south."
+    card = (tmp_path / "model.md").read_text()
+    assert f"(N, {session.get_inputs()[0].shape[1]}): the columns of the table" in card
+    assert f"in this order: {names}" in card
 
 
 def test_finds_numbers_and_texts_that_predict_the_class() -> None:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import credalearn as cl
+from credalearn.app.report.baseline import above_promise
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
 from credalearn.app.steps.certify_options import CertifyOptions
@@ -54,6 +55,16 @@ def test_checks_on_the_test_items(run: Run) -> None:
     check = present(certificate.check)
     assert (check.items, check.kept, check.judged_kept) == (len(rows), len(kept), len(judged))
     assert check.errors == sum(row["wrong"] for row in judged)
+
+
+@pytest.mark.parametrize(("wrong", "chance"), [(10, ""), (12, "30 %"), (60, "fewer than 0.1 %")])
+def test_says_whether_chance_explains_more_errors_than_promised(wrong: int, chance: str) -> None:
+    found = cl.certify([0.0] * 100, [False] * 100, max_error=0.1)
+    said = above_promise(found, wrong, 100)
+    assert bool(said) == bool(chance)
+    assert said.endswith(
+        chance and f"promised 10 %; chance alone gives that much in {chance} of cases."
+    )
 
 
 def test_errors_against_an_annotator_are_shares(run: Run) -> None:
@@ -233,7 +244,7 @@ def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -
     run = fake_run(tmp_path / "run")
     first = run.certify(max_error=0.1)
     assert Run.load(run.path).certify(max_error=0.1).guarantee == first.guarantee
-    with pytest.raises(cl.CredalError, match=r"answered a request \(max_error=0\.1\)") as no:
+    with pytest.raises(cl.CredalError, match=r"answered a request \(--max-error 0\.1\)") as no:
         Run.load(run.path).certify(max_error=0.2)
     said = str(no.value)
     assert "recalibrate on new items, or pass --again: the confidence is then 92.5 %" in said
@@ -272,7 +283,7 @@ def test_requests_are_not_forgotten_with_their_file(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match="restore the file, or recalibrate on new items"):
         Run.load(run.path)
     path.unlink()
-    with pytest.raises(cl.CredalError, match=r"already answered a request \(max_error=0\.15\)"):
+    with pytest.raises(cl.CredalError, match=r"already answered a request \(--max-error 0\.15\)"):
         Run.load(run.path).certify(max_error=0.2)
     found = present(Run.load(run.path).certify(max_error=0.2, again=True).guarantee)
     assert [found.requests, found.confidence] == pytest.approx([3, 0.9125])
@@ -285,6 +296,8 @@ def test_requests_that_fail_count_whichever_record_makes_them(tmp_path: Path) ->
         with pytest.raises(cl.CredalError, match="cannot be certified"):
             each.certify(max_error=0.01)
     assert [each.certified for each in Run.load(run.path).requests] == [False]
+    with pytest.raises(cl.CredalError, match=r"ERROR --again \(asked before: --max-error 0\.01\)"):
+        Run.load(run.path).predict(pl.DataFrame())
     for each in (run, other):
         with pytest.raises(cl.CredalError, match="already answered"):
             each.certify(max_error=0.3)

@@ -143,6 +143,15 @@ def test_predictions_can_be_hidden(run: Run, data: Path, tmp_path: Path) -> None
     assert not any(name.startswith("model_") for name in columns)
 
 
+@pytest.mark.parametrize("to", ["label-studio", "csv"])
+def test_nothing_deferred_is_an_empty_file(run: Run, data: Path, tmp_path: Path, to: Any) -> None:
+    path = tmp_path / ("tasks.csv" if to == "csv" else "tasks.json")
+    found = defer(run, data, path, DeferOptions(to=to, threshold=1.0))
+    (line,) = found.lines
+    assert line.startswith(f"50 items: none deferred, so {path} is empty; ")
+    assert len(pl.read_csv(path) if to == "csv" else read_tasks(path)) == 0
+
+
 def test_rejects_names_of_different_items_of_the_run(run: Run, tmp_path: Path) -> None:
     values = dict(zip(FEATURES, features(50, random_state=9).T, strict=True))
     other = pl.DataFrame({"item": [f"item-{row}" for row in range(50)], **values})
@@ -158,7 +167,6 @@ def test_rejects_names_of_different_items_of_the_run(run: Run, tmp_path: Path) -
     [
         ("tasks.csv", {}, r"must end in \.json; got .*tasks\.csv"),
         ("tasks.json", {"text": "txt"}, "no column 'txt' of texts"),
-        ("tasks.json", {"threshold": 1.0}, r"no item of .* is deferred\. To fix"),
     ],
 )
 def test_rejects_bad_requests(

@@ -36,10 +36,11 @@ def test_lines_report_outliers_and_missing_votes() -> None:
     found = inspect(votes_of(votes))
     text = "\n".join(found.lines)
     assert [each.name for each in found.far] == ["far"]
-    assert found.unvoted == 1
+    assert found.annotations.unvoted == 1
     for said in (
         "31 items, 5 annotators, 120 votes, 2 classes: cow, horse",
         "4 votes per item (0 to 4), 1 item without a vote; ",
+        " unanimous, 0 % tied of the 30 items with two votes or more; ",
         "most confused (share of disagreements): cow and horse (",
         "rarely agree with the others: far (0 of 30)",
     ):

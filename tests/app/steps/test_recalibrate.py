@@ -73,10 +73,20 @@ def test_training_items_are_left_out_by_content(old: Run, later: Team, tmp_path:
     why = "that the model was trained on"
     assert found.facts["left_out"] == {why: len(trained)}
     assert found.facts["drift"]["items"] == 120  # of those, new to the old run
-    assert found.lines[0] == f"Left out: {len(trained)} items {why}."
+    assert found.lines[0].startswith(f"Left out: {len(trained)} items {why}. Not new, ")
+    assert len(found.shared) == 100 - len(trained)
     names = set(found.run.held_out()["item"])
     assert not names & {f"renamed-{item}" for item in trained}
     assert len(names) == 220 - len(trained)
+
+
+def test_a_group_is_known_by_its_longer_name(old: Run, later: Team, tmp_path: Path) -> None:
+    longer = {"data.patient": pl.col("patient").str.strip_prefix("q")}
+    table = pl.read_csv(later.features).with_columns(**longer).drop("patient")
+    found = old.recalibrate(later.votes, tmp_path / "new", features=table, group="data.patient")
+    trained = table["data.patient"].is_in(old.items.filter(split="train")["group"].to_list()).sum()
+    assert found.run.lost_group == ""
+    assert found.facts["left_out"] == {"whose patient the model was trained on": trained}
 
 
 def test_requests_count_where_items_have_answered_them(old: Run, tmp_path: Path) -> None:
@@ -85,9 +95,17 @@ def test_requests_count_where_items_have_answered_them(old: Run, tmp_path: Path)
     found = old.recalibrate(old.facts.annotations.path, tmp_path / "new", **given)
     again = Run.load(tmp_path / "new")
     assert [each.risk for each in again.requests] == [each.risk for each in old.requests]
-    assert found.lines[-2].endswith(f"Some calibrated {old.path}: its requests count here, too.")
+    shared = found.facts["shared_items"]
+    said = f"test items of {old.path}: {len(shared)} items, '{shared[0]}', "
+    assert said in found.lines[0]
+    assert found.lines[0].endswith(
+        "Its requests count here, too. To fix: leave them out of the votes."
+    )
     assert found.lines[-1].endswith(" --again")
-    with pytest.raises(CredalError, match="already answered a request"):  # even the same one
+    refusal = (
+        r"\d+ of the \d+ calibration items of .* also calibrated .* already answered a request"
+    )
+    with pytest.raises(CredalError, match=refusal):  # even the same one
         again.certify(max_error=0.3, method="learn-then-test")
     promised = again.certify(max_error=0.3, method="learn-then-test", again=True).guarantee
     assert promised is not None

@@ -28,9 +28,11 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
         counts = annotations.sparse_counts(weighted=False)
         totals = counts.sum(1)
         agreement["votes"] = int(totals.sum())
+        agreement["unvoted"] = int((totals == 0).sum())
         if agreement["votes"]:
             several = counts[totals >= 2]
             if several.shape[0]:
+                agreement["several"] = several.shape[0]
                 same = several.max(1).toarray() == several.sum(1)
                 agreement["unanimous"] = float(same.mean())
                 agreement["tied"] = float((majority(several) < 0).mean())

@@ -101,7 +101,8 @@ def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
     kind, metavar = _command_type(kind)
     quiet = option.default is None or option.default is False or option.default == ()
     shown = metadata["show_default"] or not quiet
-    info = typer.Option(*flags, help=metadata["help"], show_default=shown, metavar=metavar)
+    of_kind = {"parser": _number, "metavar": "<float>"} if kind is float else {"metavar": metavar}
+    info = typer.Option(*flags, help=metadata["help"], show_default=shown, **of_kind)
     default = None if option.default == () else option.default
     return inspect.Parameter(
         option.name,
@@ -109,6 +110,15 @@ def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind | None if default is None else kind, info],
     )
+
+
+def _number(text: str) -> float:
+    """A number; the message about a decimal comma says what to write."""
+    try:
+        return float(text)
+    except ValueError:
+        fix = f" To fix: write {text.replace(',', '.')}." if "," in text else ""
+        raise typer.BadParameter(f"{text!r} is not a number.{fix}") from None
 
 
 def _command_type(kind: Any) -> tuple[Any, str | None]:

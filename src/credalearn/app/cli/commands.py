@@ -152,7 +152,7 @@ def predict(
     """Label items and decide which ones to defer to people."""
     from credalearn.app.steps.predict import predict as predict_items
 
-    loaded = _load(run)
+    loaded = _load(run, data)
     found = predict_items(loaded, data, output, options)
     # What makes ``defer`` choose the items that ``predict`` deferred.
     same = "" if options.item is None else f" --item {quote(options.item)}"
@@ -170,7 +170,7 @@ def defer(
     """Write the deferred items, least certain first, for annotators."""
     from credalearn.app.steps.defer import defer as defer_items
 
-    loaded = _load(run)
+    loaded = _load(run, data)
     return _printed(loaded, defer_items(loaded, data, output, options))
 
 
@@ -207,16 +207,21 @@ def recalibrate(
     return [*found.lines, found.facts]
 
 
-def _load(folder: Path) -> "Run":
+def _load(folder: Path, data: Path | None = None) -> "Run":
     from credalearn.app.run import Run
+    from credalearn.errors import CredalError
 
+    if data is not None and (data / "run.json").exists() and not (folder / "run.json").exists():
+        fix = f"name the run first: {data} {folder}"
+        raise CredalError(f"{data} is a run, and {folder} is not. To fix: {fix}.")
     return Run.load(folder)
 
 
 def _printed(run: "Run", found: Any) -> list[str | dict[str, Any]]:
     """What a run must say first, what was found, and the same as facts; tables are in files."""
     facts = {each.name: getattr(found, each.name) for each in fields(found) if each.name != "table"}
-    return [*run.warnings, *found.lines, {"warnings": run.warnings, **facts}]
+    facts["warnings"] = [*run.warnings, *facts.get("warnings", ())]
+    return [*run.warnings, *found.lines, facts]
 
 
 COMMANDS: dict[str, Callable[..., Output]] = {  # in the order in which a team needs them

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import polars as pl
+from scipy.special import betainc
 
 from credalearn._formats import enumerated, listed, many, percent
 from credalearn.app.run import Run
@@ -82,6 +83,22 @@ def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:
     accuracy, kept_accuracy = (float(right.mean()) if len(right) else None for right in judged)
     passes = _would_pass(calibration, name, guarantee)
     return Baseline(name, accuracy, kept_accuracy, passes, tuple(recalls), TRUTHS[run.truth])
+
+
+def above_promise(found: Guarantee, wrong: float, judged: int) -> str:
+    """Whether chance explains more wrong test items than promised; empty if there are not more."""
+    limit = found.max_error
+    if limit is None or not found.confidence or found.against == "a random annotator":
+        return ""  # there is no such promise, or its errors are shares
+    if wrong <= limit * judged:
+        return ""
+    chance = float(betainc(wrong, judged - wrong + 1, limit))  # of so many or more, binomial
+    rare = "fewer than 0.1 %" if chance < 0.001 else percent(chance, digits=2)
+    alone = "" if found.num_groups in (None, found.num_items) else "for independent items, "
+    return (
+        f"On the test items {percent(wrong / judged)} are wrong, more than the promised "
+        f"{percent(limit)}; {alone}chance alone gives that much in {rare} of cases."
+    )
 
 
 def _would_pass(calibration: pl.DataFrame, name: str, guarantee: Guarantee) -> bool:

@@ -1,6 +1,6 @@
 """The model card: what a model is, was trained on, guarantees and does not guarantee."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from credalearn.app.facts import RunFacts
@@ -24,16 +24,18 @@ def check_card(path: Path) -> None:
         )
 
 
-def write_card(run: Run, path: Path, outputs: Mapping[str, tuple[str, str]]) -> None:
+def write_card(
+    run: Run, path: Path, outputs: Mapping[str, tuple[str, str]], encoded: Sequence[str] = ()
+) -> None:
     """Write the model card of a run."""
     check_card(path)
-    text = card(run, outputs)
+    text = card(run, outputs, encoded)
     with run.writing(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
-def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
-    """The model card of a run, Markdown."""
+def card(run: Run, outputs: Mapping[str, tuple[str, str]], encoded: Sequence[str] = ()) -> str:
+    """The model card of a run, Markdown; ``encoded`` are the features made of a table's columns."""
     sources: list[tuple[str, RunFacts]] = [("Data", run.facts)]
     if run.facts.recalibrated_from:
         sources = [("Training data", run.training), ("Calibration data", run.facts)]
@@ -54,6 +56,7 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
             truth=TRUTHS[run.truth],
             lacking=LACKING[run.truth],
             outputs=outputs,
+            encoded=encoded,
             left_out=lambda data: ", ".join(
                 f"{count:,} {reason}"
                 for reason, count in (data.annotations.left_out | data.inputs.left_out).items()

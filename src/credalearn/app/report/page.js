@@ -94,10 +94,15 @@
     }));
   }
 
+  // Ticks at round numbers, in five steps or fewer.
+  function step(height) {
+    return [1, 2, 5, 10, 20].find((each) => height <= 5 * each);
+  }
+
   function accuracyChart(chart, series) {
     return frame(chart.curves.map((curve) => curve.name), {
       xAxis: axis("kept (% of the test items)"),
-      yAxis: axis("accuracy (%)", { min: chart.floor, nameGap: 38 }),
+      yAxis: axis("accuracy (%)", { min: chart.floor, interval: step(100 - chart.floor), nameGap: 38 }),
       tooltip: tooltip(),
       series,
     });

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from credalearn.app.images import find_images, thumbnail
-from credalearn.app.report.baseline import Baseline, baseline
+from credalearn.app.report.baseline import Baseline, above_promise, baseline
 from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
@@ -96,6 +96,7 @@ class Verdict:
     kept_and_wrong: float | None = None  # share of the judged items that is kept and wrong
     disagreement: float | None = None  # share of votes on kept items that differ from the label
     baseline: Baseline | None = None  # the most frequent class as a rival; None without a promise
+    above: str = ""  # whether chance explains more errors than promised; empty without more
     outdated: str | None = None  # why the promise no longer holds, if newer items showed it
 
     @property
@@ -203,12 +204,14 @@ def _verdict(run: Run, guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray
     values = np.where(kept, np.minimum(held_out.score, limit), np.inf)
     voted = kept & (held_out.votes.sum(1) > 0)
     shares = held_out.votes[voted, held_out.label[voted]] / held_out.votes[voted].sum(1)
+    outcome = outcomes(held_out, np.array([limit]), values)[0]
     return Verdict(
         guarantee,
-        outcome=outcomes(held_out, np.array([limit]), values)[0],
+        outcome=outcome,
         kept_and_wrong=float((kept & held_out.wrong).sum() / held_out.judged.sum()),
         disagreement=float(1 - shares.mean()) if len(shares) else None,
         baseline=baseline(run, guarantee) if guarantee.certified else None,
+        above=above_promise(guarantee, outcome.wrong, outcome.judged),
         outdated=run.outdated,
     )
 

@@ -44,7 +44,7 @@ def environment(*, html: bool) -> Environment:
     environment.filters |= {"percent": percent, "number": number, "many": many}
     environment.filters["nats"] = lambda risk: "∞" if math.isinf(risk) else f"{risk:.3f}"
     if html:
-        unbroken = lambda share, decimals=None: _unbroken(percent(share, decimals=decimals))  # noqa: E731
+        unbroken = lambda share, **rounding: _unbroken(percent(share, **rounding))  # noqa: E731
         environment.filters |= {"percent": unbroken, "prose": _unbroken}
     return environment
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from credalearn._formats import aligned, listed, many, number, percent, shown
 from credalearn.app.facts import Request
-from credalearn.app.report.baseline import Baseline, baseline
+from credalearn.app.report.baseline import Baseline, above_promise, baseline
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
@@ -60,6 +60,7 @@ class Certificate:
         if found is not None and self.check is not None:
             lines = self._table(found, self.check)
             notes.append(found.sentence())
+            notes += filter(None, [above_promise(found, self.check.errors, self.check.judged_kept)])
             if found.threshold is not None:
                 limit = f"a score above {number(found.threshold)}"
                 if found.class_thresholds:
@@ -240,13 +241,11 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
     risk *= 0.5 ** min(asked, 99)  # a forged count may have any number of digits
     left = 1 - spent - risk
     if not options.again or options.method == "conformal-risk-control":
-        first = run.requests[0].asked["max_error"] if run.requests else stored and stored.max_error
-        limit = "other promises" if first is None else f"max_error={first:g}"
-        again = f", or pass --again: the confidence is then {percent(left)}"
+        new = "recalibrate on new items"
+        again = f"{new}, or pass --again: the confidence is then {percent(left)}"
         raise CredalError(
-            f"the calibration items of {run.path} have already answered a request ({limit}); a "
-            "target chosen after looking at the result is not guaranteed. To fix: recalibrate on "
-            f"new items{'' if options.method == 'conformal-risk-control' else again}."
+            f"{_answered(run)}; a target chosen after looking at the result is not guaranteed. To "
+            f"fix: {new if options.method == 'conformal-risk-control' else again}."
         )
     if left <= 0:
         raise CredalError(
@@ -254,6 +253,21 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
             "fix: recalibrate on new items."
         )
     return risk, left, False
+
+
+def _answered(run: Run) -> str:
+    """Which items have answered which requests, for a message."""
+    stored, asked = run.guarantee, [each.words for each in run.requests]
+    if not asked and stored is not None:
+        limit = stored.max_error
+        asked = ["other promises" if limit is None else f"--max-error {limit:g}"]
+    count = "a request" if len(asked) == 1 else f"{len(asked)} requests"
+    items, last = f"calibration items of {run.path}", [each.asked for each in run.requests[-1:]]
+    start = f"the {items}"
+    if last and "shared_items" in last[0]:
+        start = f"{last[0]['shared_items']:,} of the {run.facts.splits['calibration']:,} {items} "
+        start += f"also calibrated {last[0]['run']}, and"
+    return f"{start} have already answered {count} ({'; '.join(asked)})"
 
 
 def item_arrays(table: pl.DataFrame, column: str) -> dict[str, Any]:

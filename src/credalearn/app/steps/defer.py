@@ -28,6 +28,7 @@ from credalearn.app.steps.predict import (
     made_by,
     unreadable_lines,
 )
+from credalearn.app.steps.unseen_values import unseen_warnings
 from credalearn.app.table_writer import check_output, write_frames
 from credalearn.errors import CredalError
 
@@ -68,6 +69,7 @@ class Deferred:
     shown: str  # what annotators see of an item
     made_by: dict[str, Any]  # the run, and the guarantee or threshold, as in ``Decisions``
     unreadable: dict[str, str]  # why an image could not be read, by item
+    warnings: tuple[str, ...]  # about values that training did not have
     table: pl.DataFrame  # item, label, lower and score of those that were written
     trains: bool = True  # whether the run can be trained again with their votes
 
@@ -82,8 +84,12 @@ class Deferred:
     @property
     def lines(self) -> list[str]:
         """What the command prints."""
-        lines = [
-            *unreadable_lines(self.unreadable),
+        lines = [*unreadable_lines(self.unreadable), *self.warnings]
+        if not self.written:
+            least = "for the 50 least certain ones, pass --threshold 0 --limit 50"
+            none = f"{many(self.items, 'item')}: none deferred, so {self.output} is empty"
+            return [*lines, f"{none}; {least}."]
+        lines += [
             f"{many(self.items, 'item')}: {self.deferred:,} deferred.",
             f"Wrote {self.output}: {many(self.written, 'item')}, least certain first.",
         ]
@@ -109,11 +115,6 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
         count += len(frame)
         parts.append(pl.DataFrame(_columns(batch, frame, run)).filter(frame["decision"] == "defer"))
     found = pl.concat(parts, how="diagonal_relaxed")
-    if found.is_empty():
-        raise CredalError(
-            f"no item of {stream.name} is deferred. To fix: pass a lower "
-            "--threshold, such as 0 with --limit 50 for the 50 least certain items."
-        )
     chosen = found.sort("score", descending=True, maintain_order=True).head(options.limit or count)
     same = chosen.join(run.items, on="item", how="inner")
     others = same.filter(pl.col("digest") != pl.col("digest_right"))["item"]
@@ -131,9 +132,9 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
         shown = _write_label_studio(run, path, config, chosen, options)
     trains = not run.facts.imported
     made, unreadable = made_by(run, options.threshold), dict(stream.unreadable)
-    table = chosen.select("item", "label", "lower", "score")
+    notes, table = unseen_warnings(stream.unseen), chosen.select("item", "label", "lower", "score")
     sizes = (count, len(found), len(chosen))
-    return Deferred(path, config, *sizes, shown, made, unreadable, table, trains)
+    return Deferred(path, config, *sizes, shown, made, unreadable, notes, table, trains)
 
 
 def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]:

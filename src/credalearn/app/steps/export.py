@@ -18,6 +18,7 @@ import torch
 from credalearn import __version__
 from credalearn._files import whole_file
 from credalearn._options import check_options, option
+from credalearn._table_encoder import TableEncoder
 from credalearn.app.report.card import check_card, write_card
 from credalearn.app.run import Run
 from credalearn.app.staging import MODEL
@@ -103,8 +104,9 @@ def export(run: Run, options: ExportOptions | None = None) -> Exported:
     with whole_file(path) as partial:
         program.save(str(partial), external_data=False)
         _check_same(partial, graph, name, sample)
+    of_table = encoded.names if isinstance(encoded, TableEncoder) else ()
     for card in cards:
-        write_card(run, card, OUTPUTS)
+        write_card(run, card, OUTPUTS, of_table)
     return Exported(path, cards, bool(run.facts.inputs.texts))
 
 

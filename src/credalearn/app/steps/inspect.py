@@ -53,7 +53,6 @@ class Inspection:
 
     annotations: AnnotationFacts
     classes: tuple[str, ...]
-    unvoted: int  # items without a vote
     far: tuple[Annotator, ...]  # annotators who agree with the others on far fewer items
     notes: tuple[str, ...]  # what the reader found worth knowing
     rules: "RuleComparison | None"  # None if not asked for
@@ -63,7 +62,7 @@ class Inspection:
     @property
     def facts(self) -> dict[str, Any]:
         """The same as :attr:`lines`, for programs."""
-        names = ("classes", "unvoted", "far", "notes", "output")
+        names = ("classes", "far", "notes", "output")
         found = asdict(self.annotations) | {name: getattr(self, name) for name in names}
         return found | ({} if self.rules is None else {"rules": self.table.to_dicts()})
 
@@ -88,13 +87,13 @@ class Inspection:
             fewest, median, most = facts.votes_per_item
             unit = "vote" if median == 1 else "votes"
             line = f"{median:g} {unit} per item ({fewest:g} to {most:g})"
-            line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
+            line += f", {many(facts.unvoted, 'item')} without a vote" if facts.unvoted else ""
             if facts.unanimous is None or facts.tied is None:
                 line += ": no disagreement can be learned from single votes"
             else:
                 alpha = "undefined" if facts.alpha is None else f"{facts.alpha:.3f}"
-                line += f"; {percent(facts.unanimous)} unanimous, {percent(facts.tied)} tied; "
-                line += f"Krippendorff's alpha {alpha}"
+                line += f"; {percent(facts.unanimous)} unanimous, {percent(facts.tied)} tied "
+                line = f"{line}{facts.of_several}".rstrip() + f"; Krippendorff's alpha {alpha}"
             lines.append(line)
             pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in facts.confused[:_SHOWN]]
             if pairs:
@@ -121,11 +120,9 @@ def inspect(annotations: Annotations, options: InspectOptions | None = None) -> 
     if options.output is not None:
         write_frames(options.output, iter([table]), table.schema)
     people = annotator_agreement(annotations) if kind == "votes" else ()
-    silent = annotations.sparse_counts(weighted=False).sum(1) == 0
     return Inspection(
         annotations=annotation_facts(annotations),
         classes=annotations.classes,
-        unvoted=int(silent.sum()) if kind in ("votes", "counts") else 0,
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
         rules=compared,

@@ -17,6 +17,7 @@ from credalearn.app.item_stream import Batch, ItemStream, known_items, open_item
 from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM
 from credalearn.app.sources import to_pandas
+from credalearn.app.steps.unseen_values import count_unseen, unseen_warnings
 from credalearn.app.table_writer import Schema, check_output, write_frames
 from credalearn.app.texts import text_digests
 from credalearn.errors import CredalError
@@ -64,6 +65,7 @@ class Decisions:
     trained_on: int  # number of items that the model was trained on
     ignored: tuple[str, ...]  # columns of the data that are not features of the model
     unreadable: dict[str, str]  # why an image could not be read, by item
+    warnings: tuple[str, ...]  # about values that training did not have
     made_by: dict[str, Any]  # the run, and the guarantee or threshold, as :func:`made_by` has them
     output: Path | None = None  # the file that was written; None where the table was asked for
     table: pl.DataFrame | None = None  # None where it was written to a file
@@ -84,7 +86,7 @@ class Decisions:
     @property
     def lines(self) -> list[str]:
         """What the command prints."""
-        lines = unreadable_lines(self.unreadable)
+        lines = [*unreadable_lines(self.unreadable), *self.warnings]
         if self.ignored:
             names = ", ".join(self.ignored[:10]) + ", …" * (len(self.ignored) > 10)
             lines.append(f"Ignored columns that are not features: {names}.")
@@ -138,6 +140,7 @@ def predict(
         trained_on=counts["trained on"],
         ignored=() if run.facts.inputs.texts else stream.ignored,
         unreadable=dict(stream.unreadable),
+        warnings=unseen_warnings(stream.unseen),
         made_by=made_by(run, options.threshold, decision=options.decision),
         output=path,
         table=table,
@@ -171,8 +174,8 @@ def find_decision(run: Run, threshold: float | None, *, otherwise: str = "") -> 
         return lambda score, _: np.where(score <= threshold, "predict", "defer")
     if run.guarantee is None:
         raise CredalError(
-            f"{run.path} has no guarantee, so nothing can be decided. To fix: credalearn certify "
-            f"{run.path} --max-error 0.10; or pass --threshold{otherwise}."
+            f"{run.path} has no guarantee, so nothing can be decided. To fix: "
+            f"{run.certify_command}; or pass --threshold{otherwise}."
         )
     return run.guarantee.decide
 
@@ -190,7 +193,9 @@ def decisions(
     clf, score = run.predictor(), run.deferral_score
     for batch in _distinct(stream):
         try:
-            yield batch, _frame(run, clf, batch, score, decide, all_classes)
+            frame = _frame(run, clf, batch, score, decide, all_classes)
+            count_unseen(clf, batch.X, run.facts.inputs.features, stream.unseen)
+            yield batch, frame
         except CredalError as error:
             found = failing_row(clf, batch.X)
             if found is None:

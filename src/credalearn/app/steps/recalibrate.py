@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -11,8 +10,9 @@ from credalearn._formats import listed, many
 from credalearn._options import check_options, keywords, same_option
 from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations, gold_alone
+from credalearn.app.column_names import same_field
 from credalearn.app.dataset import Dataset, DatasetOptions
-from credalearn.app.facts import Request
+from credalearn.app.facts import SHARED, Request
 from credalearn.app.item_stream import known_items
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
@@ -62,6 +62,7 @@ class Recalibration:
     old: Run  # the run whose model it is
     run: Run  # the same model with the new items as calibration and test items
     drift: Drift  # what the new items say about the old run
+    shared: tuple[str, ...] = ()  # items with the same input as calibration or test items of old
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -70,6 +71,7 @@ class Recalibration:
             "run": self.run.path,
             "left_out": self.run.facts.inputs.left_out,
             "lost_group": self.run.lost_group or None,
+            "shared_items": self.shared,
             "drift": {**self.drift.facts, "outdated": self.drift.outdated},
             "splits": self.run.facts.splits,
             "inherited_requests": len(self.run.requests),
@@ -81,19 +83,22 @@ class Recalibration:
         facts, sets = self.run.facts, self.old.sets
         calibration, test = (facts.splits[name] for name in HELD_OUT)
         left_out = [f"{many(count, 'item')} {why}" for why, count in facts.inputs.left_out.items()]
+        notes = [f"Left out: {', '.join(left_out)}."] if left_out else []
+        if self.shared:
+            count = " Its requests count here, too." if self.run.requests else ""
+            notes.append(
+                "Not new, with the same input as calibration or test items of "
+                f"{self.old.path}: {many(len(self.shared), 'item')}, {listed(self.shared, 3)}."
+                f"{count} To fix: leave them out of the votes."
+            )
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
-        again = ""
-        if self.run.requests:
-            again = f" Some calibrated {self.old.path}: its requests count here, too."
-            more += " --again"
-        if self.drift.outdated is not None:
-            again += f" {self.old.path} is marked as out of date."
+        more += " --again" if self.run.requests else ""
+        outdated = f" {self.old.path} is marked as out of date." if self.drift.outdated else ""
         return [
-            *([f"Left out: {', '.join(left_out)}."] if left_out else []),
-            *filter(None, [self.run.lost_group]),
+            *filter(None, [" ".join(notes), self.run.lost_group]),
             *self.drift.lines,
             f"Wrote {self.run.path}: the same model with {calibration:,} calibration and "
-            f"{many(test, 'test item')}; nothing was trained.{again}",
+            f"{many(test, 'test item')}; nothing was trained.{outdated}",
             f"Next: credalearn certify {self.run.path} {_as_before(self.old)}{more}",
         ]
 
@@ -149,16 +154,18 @@ def recalibrate(
     drift = drift_check(run, new)
     if drift.outdated is not None:
         run = run.keeping(outdated=drift.outdated)
-    return Recalibration(run, new, drift)
+    known = new.held_out()
+    seen = known_items(run, "calibration", "test")(known["item"], known["digest"])
+    return Recalibration(run, new, drift, tuple(known["item"].filter(seen)))
 
 
 def _inherited(old: Run, items: pl.DataFrame) -> list[Request]:
     """The old requests, if some of the new calibration items have answered them."""
     items = items.filter(split="calibration")
-    if not any(known_items(old, "calibration")(items["item"], items["digest"])):
-        return []
+    shared = sum(known_items(old, "calibration")(items["item"], items["digest"]))
     # Never the same request again: other items answer it.
-    return [replace(each, asked=each.asked | {"run": str(old.path)}) for each in old.requests]
+    origin = dict(zip(SHARED, (str(old.path), shared), strict=True))
+    return [replace(each, asked=each.asked | origin) for each in old.requests] if shared else []
 
 
 def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) -> Dataset:
@@ -185,7 +192,7 @@ def _reasons(run: Run, data: Dataset) -> list[str]:
     together = run.training.group
     groups = set(run.items.filter(split="train")["group"].drop_nulls())
     reasons = ["that the model was trained on" if each else "" for each in trained]
-    if data.groups is not None and data.options.group == together:
+    if data.groups is not None and same_field(data.options.group, together):
         of_group = f"whose {together} the model was trained on"
         reasons = [
             why or (of_group if group in groups else "")
@@ -198,12 +205,4 @@ def _as_before(run: Run) -> str:
     """The options of ``certify`` that ask for what the run promises."""
     if run.guarantee is not None and run.guarantee.method == "capacity":
         return f"--capacity {1 - run.guarantee.coverage:.2g}"
-    asked = run.requests[-1].asked if run.requests else {"max_error": 0.1}
-    usual = {"confidence": 0.95, "against": "truth", "per_class": False, "run": asked.get("run")}
-    notes = []
-    for name, value in asked.items():
-        if value is not None and value != usual.get(name):
-            flag = f"--{name.replace('_', '-')}"
-            several = value if isinstance(value, list) else [value]
-            notes += [flag if each is True else f"{flag} {quote(str(each))}" for each in several]
-    return " ".join(notes)
+    return run.requests[-1].words if run.requests else "--max-error 0.1"

@@ -13,6 +13,7 @@ import numpy as np
 from credalearn import __version__
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
+from credalearn.app.facts import RunFacts
 from credalearn.app.labels import make_labels
 from credalearn.app.report.card import write_card
 from credalearn.app.report.evaluation import HeldOut
@@ -24,6 +25,7 @@ from credalearn.app.table_writer import check_output
 from credalearn.errors import CredalError
 from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS
 from credalearn.labels import PROMISING, VoteRule
+from credalearn.labels.votes import USING
 from credalearn.theory import RiskProfile, risk_profile
 
 
@@ -103,7 +105,7 @@ def report(
         line=None if risk.profile is None else risk_line(risk.profile, risk.guess),
         run=run,
         facts=run.facts,
-        options={} if run.facts.imported else run.facts.options,
+        options={} if run.facts.imported else _used_options(run.facts),
         run_path=shlex.quote(str(run.path)),
         promising=PROMISING,
         truth=TRUTHS[run.truth],
@@ -117,6 +119,14 @@ def report(
     if run.facts.imported:  # a trained run gets its card with the exported model
         write_card(run, run.path / "MODEL_CARD.md", {})
     return ReportResult(path, missing)
+
+
+def _used_options(facts: RunFacts) -> dict[str, Any]:
+    """The options of training that the model depends on."""
+    unused = {name for name, rules in USING.items() if facts.options["labels"] not in rules}
+    if facts.model:  # selected, with settings of its own
+        unused |= {"epochs", "learning_rate", "batch_size"}
+    return {name: value for name, value in facts.options.items() if name not in unused}
 
 
 def risk_line(profile: RiskProfile, guess: float) -> dict[str, Any]:
