@@ -94,27 +94,24 @@ def test_the_text_of_an_export_is_found(tool: str, tmp_path: Path) -> None:
 def test_tasks_of_label_studio_come_back_with_their_group(tmp_path: Path) -> None:
     texts, votes = messages(40)
     tasks = [
-        studio_task(row, {"text": f"{texts[row]} {row}", "site": f"s{row // 2}"}, *answers)
-        for row, rude in enumerate(votes[:, 1])
-        for answers in [[{"tone": tone(who, rude)} for who in range(4)]]
+        studio_task(row, {"text": f"{text} {row}", "site": row}, *({"tone": x} for x in said))
+        for row, text in enumerate(texts)
+        for said in [[tone(who, votes[row, 1]) for who in range(4)]]
     ]
-    first = cl.read_annotations(write(tmp_path / "first.json", tasks[:30]))
+    paths = [tmp_path / name for name in ("first.json", "new.json", "tasks.json", "again.json")]
+    first = cl.read_annotations(write(paths[0], tasks[:30]))
     run = cl.Run.train(cl.Dataset(first, group="site"), tmp_path / "run")
-    new = write(tmp_path / "new.json", [{**task, "annotations": []} for task in tasks[30:]])
-    named = [run.predict(each, threshold=0.0).to_polars()["item"] for each in (new, texts[30:])]
-    assert [named[0].to_list(), len(named[1])] == [[f"{texts[n]} {n}" for n in range(30, 40)], 10]
-    run.defer(new, tmp_path / "tasks.json", threshold=0.0)
-    again = json.loads((tmp_path / "tasks.json").read_text())
-    back = [studio_task(90, each["data"], {"tone": "rude"}) for each in again]
-    paths = tmp_path / "first.json", write(tmp_path / "again.json", back)
-    data = cl.Dataset(cl.read_annotations(paths[0], merge=paths[1]), group="site")
-    groups = {task["data"]["text"]: task["data"]["site"] for task in tasks}
-    assert data.groups == [groups[text] for text in data.X]
-    for task in back:
-        del task["data"]["site"]
-    write(paths[1], back)
+    found = run.predict(write(paths[1], tasks[30:]), threshold=0.0).to_polars()
+    assert found["item"].to_list() == [task["data"]["text"] for task in tasks[30:]]
+    run.defer(paths[1], paths[2], threshold=0.0)
+    again = [each["data"] for each in json.loads(paths[2].read_text())]
+    write(paths[3], [studio_task(90, each, {"tone": "rude"}) for each in again])
+    data = cl.Dataset(cl.read_annotations(paths[0], merge=paths[3]), group="site")
+    assert data.groups == [str(text).split()[-1] for text in data.X]
+    assert run.predict(pl.DataFrame({"id": [1], "text": texts[:1]}), decision=False).items == 1
+    write(paths[3], [studio_task(90, {"text": each["text"]}, {"tone": "rude"}) for each in again])
     with pytest.raises(cl.CredalError, match=r"again.json, record 1: item .* has no 'site'"):
-        cl.Dataset(cl.read_annotations(paths[0], merge=paths[1]), group="site")
+        cl.Dataset(cl.read_annotations(paths[0], merge=paths[3]), group="site")
 
 
 def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_EXCEL = re.compile(r"\ufeff?sep=([^\w\r\n])\r?\n", re.IGNORECASE)
+_EXCEL = re.compile(r"\ufeff?sep=([^\w\r\n])[\r\n]", re.IGNORECASE)
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet runs
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 

@@ -195,16 +195,11 @@ def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     assert (found.items, found.source.item) == (("Hi",), "data.text")
     assert found.source.notes == ("2 tasks share an item; pass --item id to keep all tasks apart",)
     assert read_annotations(path, item="id").items == ("11", "12")
-
-
-def test_label_studios_canceled_tasks_are_items(write: Write) -> None:
-    tasks = [studio_task(n, {"item": n}, {"q": "a"}, {"q": "b"}) for n in range(3)]
-    for annotation in (*tasks[0]["annotations"], tasks[1]["annotations"][0]):
+    for annotation in tasks[0]["annotations"]:  # without a vote, it is still an item
         annotation["was_cancelled"] = True
-    tasks[1]["annotations"][1]["result"] = []
-    found = read_annotations(write(to_json(tasks)))
-    assert (found.items, found.source.rows) == (("0", "1", "2"), 6)
-    assert found.source.left_out == {"canceled": 3, "empty": 1}
+    found = read_annotations(write(to_json(tasks)), item="id")
+    assert (found.items, found.source.rows) == (("11", "12"), 4)
+    assert found.source.left_out == {"canceled": 2}
 
 
 def test_ground_truth_keeps_failed_objects_apart(write: Write) -> None:
