@@ -81,11 +81,8 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {*HEAVY, "polars", "numpy", "scipy"} & modules_after("--help")
 
 
-def test_inspect_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
+def test_inspect_and_certify_import_neither_torch_nor_sklearn(tmp_path: Path) -> None:
     assert not HEAVY & modules_after("inspect", make_team(tmp_path).votes)
-
-
-def test_certify_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
     run = make_run(tmp_path / "RUN", rule=False)
     assert not HEAVY & modules_after("certify", run.path, "--max-error", "0.9")
 

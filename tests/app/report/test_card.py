@@ -28,10 +28,6 @@ def test_the_card_has_the_facts_of_the_run(tmp_path: Path) -> None:
     assert row(text, "labels") == "votes, rule relax"
     assert (row(text, "training items"), row(text, "test items")) == ("600", "300")
     assert row(text, "left out") == "12 skipped, 3 cancelled"
-    found = replace(run.facts.annotations, items=1201, several=1100, unvoted=1)
-    other = card(with_facts(run, annotations=found), OUTPUTS)
-    assert row(other, "items") == "1,201, 1 without a vote"
-    assert row(other, "unanimous items").endswith(" % of the 1,100 items with two votes or more")
     assert row(text, "torch") == run.facts.versions["torch"]
     assert "`features`, float64 of shape (N, 2)" in text
     assert "| `score` | (N,) |" in text
@@ -41,8 +37,12 @@ def test_the_card_has_the_facts_of_the_run(tmp_path: Path) -> None:
     assert row(text, "accuracy") == percent(metrics.accuracy(probs, y))
     assert "initial weights" not in text
     many = (*(f"pixel_{number}" for number in range(512)), "age")
-    wide = with_facts(run, inputs=replace(run.facts.inputs, features=many))
-    assert row(card(wide, OUTPUTS), "input") == r"513 features: pixel\_0 to pixel\_511, age"
+    found = replace(run.facts.annotations, items=1201, several=1100, unvoted=1)
+    inputs = replace(run.facts.inputs, features=many)
+    text = card(with_facts(run, inputs=inputs, annotations=found), OUTPUTS)
+    assert row(text, "input") == r"513 features: pixel\_0 to pixel\_511, age"
+    assert row(text, "items") == "1,201, 1 without a vote"
+    assert row(text, "unanimous items").endswith(" % of the 1,100 items with two votes or more")
     weights = training_options(weights="start.pt", weights_sha256="abc", augment="crop-flip")
     text = card(with_facts(run, options=weights), OUTPUTS)
     assert row(text, "initial weights") == "start.pt (SHA-256 abc)"

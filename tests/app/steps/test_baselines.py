@@ -152,7 +152,9 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     )
     votes.write_csv(tmp_path / "votes.csv")
     table.write_csv(tmp_path / "items.csv")
-    table.with_columns(site=pl.lit("west")).write_parquet(tmp_path / "new.parquet")
+    unseen = {"noise": pl.when(number > 2).then("noise"), "site": pl.lit("w")}
+    new = table.with_columns(pl.col("size") + 99, item="new-" + pl.col("item"), **unseen)
+    new.write_parquet(tmp_path / "new.parquet")
     given = ("--features", tmp_path / "items.csv", "-o", tmp_path / "run")
     succeed(capsys, "train", tmp_path / "votes.csv", *given)
     run = Run.load(tmp_path / "run")
@@ -160,9 +162,20 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     encoder = run.load_model()._encoder
     assert encoder is not None
     assert encoder.names == ["size", "size missing", "noise", "site=north", "site=south"]
-    for name in ("items.csv", "new.parquet"):
-        found = run.predict(tmp_path / name, decision=False).to_polars()
-        assert len(found) == 240
+    said = (
+        "Caution: 'site' is 'w', not seen in training (240 items); 'size' is more than 10 standard "
+        "deviations from its mean in training (205 items); 'noise' is missing, unlike in training "
+        "(3 items). To fix: check the data, or recalibrate on such items."
+    )
+    for name, warnings in (("items.csv", ()), ("new.parquet", (said,))):
+        found = run.predict(tmp_path / name, decision=False)
+        assert (len(found.to_polars()), found.warnings) == (240, warnings)
+        tasks = run.defer(tmp_path / name, tmp_path / "tasks.json", threshold=0.0)
+        assert tasks.lines[: len(warnings)] == found.lines[: len(warnings)] == list(warnings)
+    gaps = run.predict(table.with_columns(site=pl.lit(None, pl.String)), decision=False)
+    assert gaps.warnings[0].startswith(
+        "Caution: 'site' is missing, unlike in training (240 items)."
+    )
     run.defer(tmp_path / "items.csv", tmp_path / "tasks.json", threshold=0.0)
     rows = [each["data"]["row"] for each in json.loads((tmp_path / "tasks.json").read_text())]
     assert sum("size" not in row for row in rows) == 35  # JSON has no NaN

@@ -125,7 +125,6 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_error": 0.1, "capacity": 0.1}, "max_error=0.1 and capacity=0.1 exclude each other"),
         ({"capacity": 25}, "capacity must be 0 or more and at most 1; got 25. To fix: write 25 %"),
         ({"max_error": 10}, "max_error must be above 0 and below 1; got 10. To fix: write 10 %"),
         ({"max_error": float("nan")}, "max_error must be a number"),

@@ -3,14 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
 import polars as pl
 import pytest
 
-import credalearn as cl
 from credalearn import CredalClassifier, CredalError, CredalPredictions
 from credalearn.app.run import Run
 from credalearn.app.steps.predict import SCHEMA, PredictOptions, class_schema, predict
@@ -158,27 +156,6 @@ def test_training_items_are_counted(run: Run) -> None:
     assert any("trained on 3 of these items" in line for line in found.lines)
 
 
-def test_values_that_training_did_not_have_are_a_warning(tmp_path: Path) -> None:
-    frame = table(100).with_columns(site=pl.Series(["a", "b"] * 50))
-    said = cl.read_annotations(frame.select("item", cat=pl.lit(2), dog=pl.lit(1)), format="counts")
-    run = cl.Run.train(cl.Dataset(said, features=frame), tmp_path / "run")
-    assert run.predict(frame, threshold=0.0).warnings == ()
-    weight = pl.when(pl.int_range(pl.len()) > 2).then("weight")
-    others = {"item": "other-" + pl.col("item"), "size": 100 + pl.col("size"), "weight": weight}
-    strange = frame.with_columns(**others, site=pl.lit("west"))
-    found = run.predict(strange, threshold=0.0)
-    assert found.lines[0].startswith(
-        "Caution: 'size' is more than 10 standard deviations from its mean in training (100 items);"
-        " 'site' is 'west', not seen in training (100 items); 'weight' is missing, unlike in "
-        "training (3 items). To fix: "
-    )
-    assert run.defer(strange, tmp_path / "t.json", threshold=0.0).warnings == found.warnings
-    gaps = run.predict(frame.with_columns(site=pl.lit(None, pl.String)), threshold=0.0)
-    assert gaps.warnings[0].startswith(
-        "Caution: 'site' is missing, unlike in training (100 items)."
-    )
-
-
 def test_without_a_guarantee_the_message_says_what_to_do(bare: Run, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     with pytest.raises(CredalError, match=r"has no guarantee.*certify .*--threshold or --no-dec"):
@@ -188,18 +165,6 @@ def test_without_a_guarantee_the_message_says_what_to_do(bare: Run, tmp_path: Pa
     assert list(json.loads(out.read_text().splitlines()[0])) == list(SCHEMA)[:-1]
     assert predict(bare, table(), out, PredictOptions(threshold=1.0)).deferred == 0
     assert predict(bare, table(), out, PredictOptions(threshold=0.0)).deferred == 50
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"threshold": float("nan")}, "threshold must be a number of 0 or more and at most 1"),
-        ({"threshold": 0.5, "decision": False}, "threshold must be left out where nothing"),
-    ],
-)
-def test_rejects_bad_options(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(CredalError, match=message):
-        PredictOptions(**options)
 
 
 GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"

@@ -98,14 +98,11 @@ def test_requests_count_where_items_have_answered_them(old: Run, tmp_path: Path)
     shared = found.facts["shared_items"]
     said = f"test items of {old.path}: {len(shared)} items, '{shared[0]}', "
     assert said in found.lines[0]
-    assert found.lines[0].endswith(
-        "Its requests count here, too. To fix: leave them out of the votes."
-    )
+    assert "Its requests count here, too. To fix: leave them out" in found.lines[0]
     assert found.lines[-1].endswith(" --again")
-    refusal = (
-        r"\d+ of the \d+ calibration items of .* also calibrated .* already answered a request"
-    )
-    with pytest.raises(CredalError, match=refusal):  # even the same one
+    with pytest.raises(
+        CredalError, match=r"also calibrated .* answered a request"
+    ):  # even the same
         again.certify(max_error=0.3, method="learn-then-test")
     promised = again.certify(max_error=0.3, method="learn-then-test", again=True).guarantee
     assert promised is not None
