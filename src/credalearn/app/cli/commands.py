@@ -96,8 +96,8 @@ def train(
             yield f"Left out: {many(count, 'item')} {why}"
     yield from facts.advice
     yield from facts.comparison.lines if facts.comparison is not None else ()
-    scores = run.test_scores()
-    if inputs.test is not None and scores:
+    scores = {} if inputs.test is None else run.test_scores()
+    if scores:
         from credalearn.guarantees._truths import TRUTHS
 
         yield (
