@@ -191,10 +191,11 @@ def decisions(
 ) -> Iterator[tuple[Batch, pl.DataFrame]]:
     """Batches of the stream with the columns that ``predict`` writes."""
     clf, score = run.predictor(), run.deferral_score
+    trained = int((run.items["split"] == "train").sum())
     for batch in _distinct(stream):
         try:
             frame = _frame(run, clf, batch, score, decide, all_classes)
-            count_unseen(clf, batch.X, run.facts.inputs.features, stream.unseen)
+            count_unseen(clf, batch.X, run.facts.inputs.features, trained, stream.unseen)
             yield batch, frame
         except CredalError as error:
             found = failing_row(clf, batch.X)

@@ -13,22 +13,26 @@ from credalearn.app.features import Features
 if TYPE_CHECKING:
     from credalearn.app.run import Predictor
 
-_DEVIATIONS = 10  # of 100 training items none is further away, whatever the distribution
-_FAR = f"more than {_DEVIATIONS} standard deviations from its mean in training"
+_FAR = "farther from its mean than any value in training"
 _MISSING = "missing, unlike in training"
 _MOST = 1000  # different values that are counted on their own, so that memory does not grow
 _SHOWN = 3
 
 
 def count_unseen(
-    model: "Predictor", X: Features, names: Sequence[str], found: Counter[tuple[str, str]]
+    model: "Predictor",
+    X: Features,
+    names: Sequence[str],
+    trained: int,
+    found: Counter[tuple[str, str]],
 ) -> None:
     """Count the items by feature and what is new about it; for models of tables."""
     encoder = getattr(model, "_encoder", None)
     if not names or not isinstance(encoder, TableEncoder):
         return
     layer: Any = model.model_.members[0].backbone.standardize  # type: ignore[union-attr]
-    mean, scale = layer.mean.tolist(), layer.scale.tolist()
+    # None of n values is more than √(n − 1) standard deviations from their mean (Samuelson, 1968).
+    mean, far = layer.mean.tolist(), (max(trained, 2) ** 0.5 * layer.scale).tolist()
     columns, place = Table.of(X).columns(list(names)), 0
     for column, values, name in zip(encoder.columns, columns, names, strict=True):
         new, is_text = Counter[str](), values.dtype == object
@@ -38,7 +42,7 @@ def count_unseen(
                 new[what] = 0 if text in column.values else count
         elif column.fill is not None and not is_text:
             new[_MISSING] = 0 if column.indicator else int(np.isnan(values).sum())
-            new[_FAR] = int((np.abs(values - mean[place]) > _DEVIATIONS * scale[place]).sum())
+            new[_FAR] = int((np.abs(values - mean[place]) > far[place]).sum())
         for what, count in (+new).items():
             own = (name, what) in found or len(found) < _MOST
             found[name, what if own else "a text not seen in training"] += count
