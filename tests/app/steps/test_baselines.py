@@ -163,9 +163,9 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     assert encoder is not None
     assert encoder.names == ["size", "size missing", "noise", "site=north", "site=south"]
     said = (
-        "Caution: 'site' is 'w', not seen in training (240 items); 'size' is farther from its mean "
-        "than any value in training (205 items); 'noise' is missing, unlike in training "
-        "(3 items). To fix: check the data, or recalibrate on such items."
+        "Caution: 'site' is 'w', not seen in training (240 items); 'size' is outside the range of "
+        "training (205 items); 'noise' is missing, unlike in training (3 items). To fix: check the "
+        "data, or recalibrate on such items."
     )
     for name, warnings in (("items.csv", ()), ("new.parquet", (said,))):
         found = run.predict(tmp_path / name, decision=False)

@@ -195,7 +195,7 @@ def decisions(
     for batch in _distinct(stream):
         try:
             frame = _frame(run, clf, batch, score, decide, all_classes)
-            count_unseen(clf, batch.X, run.facts.inputs.features, trained, stream.unseen)
+            count_unseen(run, clf, batch.X, stream.unseen)
             yield batch, frame
         except CredalError as error:
             found = failing_row(clf, batch.X)

@@ -1,7 +1,6 @@
 """Values of new items that training did not have: other texts, gaps, and numbers far away."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,29 +10,25 @@ from credalearn._table_encoder import Table, TableEncoder
 from credalearn.app.features import Features
 
 if TYPE_CHECKING:
-    from credalearn.app.run import Predictor
+    from credalearn.app.run import Predictor, Run
 
-_FAR = "farther from its mean than any value in training"
+_OUTSIDE = "outside the range of training"
 _MISSING = "missing, unlike in training"
 _MOST = 1000  # different values that are counted on their own, so that memory does not grow
 _SHOWN = 3
 
 
 def count_unseen(
-    model: "Predictor",
-    X: Features,
-    names: Sequence[str],
-    trained: int,
-    found: Counter[tuple[str, str]],
+    run: "Run", model: "Predictor", X: Features, found: Counter[tuple[str, str]]
 ) -> None:
     """Count the items by feature and what is new about it; for models of tables."""
-    encoder = getattr(model, "_encoder", None)
+    names, encoder = run.facts.inputs.features, getattr(model, "_encoder", None)
     if not names or not isinstance(encoder, TableEncoder):
         return
     layer: Any = model.model_.members[0].backbone.standardize  # type: ignore[union-attr]
-    # None of n values is more than √(n − 1) standard deviations from their mean (Samuelson, 1968).
-    mean, far = layer.mean.tolist(), (max(trained, 2) ** 0.5 * layer.scale).tolist()
-    columns, place = Table.of(X).columns(list(names)), 0
+    # Of n numbers none is more than √n standard deviations from their mean, whatever they are.
+    mean, most = layer.mean.tolist(), (layer.scale * run.training.splits["train"] ** 0.5).tolist()
+    columns, place = Table.of(X).columns([*names]), 0
     for column, values, name in zip(encoder.columns, columns, names, strict=True):
         new, is_text = Counter[str](), values.dtype == object
         if column.values:  # a column that is all missing contains numbers
@@ -42,7 +37,7 @@ def count_unseen(
                 new[what] = 0 if text in column.values else count
         elif column.fill is not None and not is_text:
             new[_MISSING] = 0 if column.indicator else int(np.isnan(values).sum())
-            new[_FAR] = int((np.abs(values - mean[place]) > far[place]).sum())
+            new[_OUTSIDE] = int((np.abs(values - mean[place]) > most[place]).sum())
         for what, count in (+new).items():
             own = (name, what) in found or len(found) < _MOST
             found[name, what if own else "a text not seen in training"] += count
