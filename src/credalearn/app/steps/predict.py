@@ -191,7 +191,6 @@ def decisions(
 ) -> Iterator[tuple[Batch, pl.DataFrame]]:
     """Batches of the stream with the columns that ``predict`` writes."""
     clf, score = run.predictor(), run.deferral_score
-    trained = int((run.items["split"] == "train").sum())
     for batch in _distinct(stream):
         try:
             frame = _frame(run, clf, batch, score, decide, all_classes)
