@@ -54,6 +54,8 @@ def test_other_columns_are_kept_as_text_or_left_out(write: Write) -> None:
         read_features(path, extra=["w"])
     with pytest.raises(cl.CredalError, match=r"no column 'w'.*name a column with --drop"):
         read_features(path, drop=["w"])
+    with pytest.raises(cl.CredalError, match=r"no column 'SIZE'\. To fix: write 'size'\."):
+        read_features(path, drop=["SIZE"])
 
 
 @pytest.mark.parametrize(

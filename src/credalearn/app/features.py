@@ -54,7 +54,8 @@ def read_features(
     for name in (*extra, *drop):
         if name not in known:
             option = "drop" if name in drop else "group, --gold or --split"
-            sources[0].column(name, option=option)  # refuses it, with the nearest
+            near = sources[0].column(name, option=option)  # refuses what is not like any
+            sources[0].refuse(f"there is no column {name!r}", fix=f"write {near!r}")
 
     parts = []
     for source in sources:
