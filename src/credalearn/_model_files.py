@@ -55,6 +55,9 @@ class ModelConfig:
             raise CredalError(f"a temperature must be above 0; got {self.temperatures}.")
         if not self.input_shape or min(self.input_shape) < 1 or len(self.temperatures) != 2:
             raise CredalError("the shape of the inputs or a temperature is missing.")
+        columns = self.encoder if isinstance(self.encoder, tuple) else ()
+        if columns and self.input_shape != (sum(len(each.names) for each in columns),):
+            raise CredalError("the shape of its inputs is not one of its network and columns.")
 
 
 def write_model(folder: Path, config: ModelConfig, model: Model) -> None:
