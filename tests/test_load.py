@@ -109,6 +109,7 @@ def test_rejects_a_damaged_folder(tmp_path: Path) -> None:
         ("input_shape", [1 << 30], "shape of its inputs is not one of its network"),
         ("input_shape", [0], "shape of the inputs"),
         ("encoder", [{"name": "x0", "fill": "1"}], r"Expected `float \| null`, got `str`"),
+        ("encoder", [{"name": "x0", "fill": 0.0}, {"name": "x1", "fill": 0.0}], "of its network"),
         ("encoder", {"num_texts": 1, "words": {"a": 2}, "characters": {}}, "in 1 to 1 texts"),
         ("classes", [["a"], ["b"]], r"\$\.classes"),
         ("classes_dtype", "nonsense", "another version"),

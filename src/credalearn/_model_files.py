@@ -55,9 +55,6 @@ class ModelConfig:
             raise CredalError(f"a temperature must be above 0; got {self.temperatures}.")
         if not self.input_shape or min(self.input_shape) < 1 or len(self.temperatures) != 2:
             raise CredalError("the shape of the inputs or a temperature is missing.")
-        columns = self.encoder if isinstance(self.encoder, tuple) else ()
-        if columns and self.input_shape != (sum(len(each.names) for each in columns),):
-            raise CredalError("the shape of its inputs is not one of its network and columns.")
 
 
 def write_model(folder: Path, config: ModelConfig, model: Model) -> None:
@@ -110,7 +107,9 @@ def read_model(folder: Path) -> tuple[ModelConfig, dict[str, Tensor], str]:
     # A forged shape would fill the memory.
     num_weights = sum(each.numel() for each in tensors.values())
     most = max(num_weights, _ANY_ITEM) if len(config.input_shape) == 1 else _LARGEST_ITEM
-    if math.prod(config.input_shape) > most:
+    columns = config.encoder if isinstance(config.encoder, tuple) else ()
+    width = (sum(len(each.names) for each in columns),)
+    if math.prod(config.input_shape) > most or (columns and config.input_shape != width):
         raise damaged(path, "the shape of its inputs is not one of its network", fix=_AGAIN)
     return config, tensors, digest
 
