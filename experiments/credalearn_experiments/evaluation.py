@@ -48,8 +48,12 @@ def measure(
     predict: Callable[[Tensor], CredalPredictions],
     task: Task,
     foreign: Mapping[str, Tensor],
+    unstretched: Callable[[Tensor], CredalPredictions] | None = None,
 ) -> Measurements:
-    """Predict and evaluate every part of a task; foreign images are by the name of their set."""
+    """Predict and evaluate every part of a task; foreign images are by the name of their set.
+
+    ``unstretched`` predicts boxes without the factor that the training votes chose for them.
+    """
     test = predict(task.test_inputs)
     y = task.test_y.to(test.probs.device)
     strange = {name: predict(images) for name, images in foreign.items()}
@@ -62,9 +66,9 @@ def measure(
         same = torch.equal(task.voted_inputs, task.test_inputs)
         parts["voted"] = test if same else predict(task.voted_inputs)
         tensors["voted_counts"] = task.voted_counts
-        found |= evaluate_voted(
-            test.to("cpu"), task.test_y, parts["voted"].to("cpu"), task.voted_counts
-        )
+        boxes = unstretched and unstretched(task.voted_inputs)
+        voted = parts["voted"].to("cpu")
+        found |= evaluate_voted(test.to("cpu"), task.test_y, voted, task.voted_counts, boxes)
     for place, predictions in parts.items():
         held = {f"{place}.{field}": getattr(predictions, field) for field in _FIELDS}
         tensors |= {name: tensor for name, tensor in held.items() if tensor is not None}
@@ -135,7 +139,11 @@ _FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; it counts as
 
 
 def evaluate_voted(
-    test: CredalPredictions, y: Tensor, voted: CredalPredictions, counts: Tensor
+    test: CredalPredictions,
+    y: Tensor,
+    voted: CredalPredictions,
+    counts: Tensor,
+    unstretched: CredalPredictions | None = None,
 ) -> dict[str, float]:
     """Errors among the most certain items, and agreement of predictions with held-out votes."""
     shares = counts.double() / counts.sum(1, keepdim=True)
@@ -153,7 +161,7 @@ def evaluate_voted(
         # shares in [lower − r, upper + r].
         "human_coverage": float(consistent(counts, voted.lower, voted.upper).double().mean()),
         "human_gap": float(off.mean()),
-        **set_sizes(voted, counts),
+        **set_sizes(voted, counts, unstretched),
     }
 
 
@@ -166,7 +174,9 @@ def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[
     return {f"{name}_at_{percent}": float(means[count - 1]) for percent, count in kept.items()}
 
 
-def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
+def set_sizes(
+    voted: CredalPredictions, counts: Tensor, unstretched: CredalPredictions | None = None
+) -> dict[str, float]:
     """Coverage and mean width of widened sets: means over 20 random halves, the same for all."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     rng = np.random.default_rng(0)
@@ -184,7 +194,7 @@ def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
         sets = GuaranteedSets.split(counts, order, half.sum())
         contenders = {"formula": sets.spread(voted.probs), "scaled": voted}
         if (voted.upper > voted.lower).any():
-            contenders["stretched"] = sets.wide_hull(voted)
+            contenders["stretched"] = sets.wide_hull(voted if unstretched is None else unstretched)
         for kind, metric, value in sets.scores(contenders, scaled=["scaled"]):
             found[f"set_{metric}_90_{kind}"].append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}

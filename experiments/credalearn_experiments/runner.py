@@ -16,6 +16,7 @@ from credalearn._method_training import said, teaching_folds, widened
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Model
+from credalearn.methods.distillation import stretch
 from credalearn.nets import Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
@@ -249,7 +250,9 @@ class Runner:
         def predict(inputs: Tensor) -> CredalPredictions:
             return check_predictions(run.method, model.predict(inputs)).to(self.device)
 
-        found = measure(run, predict, task, self._foreign_sets(run))
+        chosen = METHODS[run.method].teachers == "cross-fitted"  # a factor, by the training votes
+        plain = replace(model, state=stretch(1.0)).predict if chosen else None
+        found = measure(run, predict, task, self._foreign_sets(run), plain)
         if before is not None:
             earlier = {name: x for name, x in before.metrics.items() if name.startswith("auroc_")}
             tensors = self.store.tensors(run, PREDICTIONS) | found.predictions

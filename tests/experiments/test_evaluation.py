@@ -233,3 +233,20 @@ def test_widened_sets_reach_their_coverage(vertices: int, generator: torch.Gener
     assert narrow < found["set_width_90"] < found["set_width_95"] < 1
     assert narrow < found["set_width_90_plain"] < 1
     assert found == set_sizes(voted, counts)  # the same halvings for every method
+
+
+def test_held_out_votes_choose_the_factor_of_the_boxes_as_they_are(
+    generator: torch.Generator,
+) -> None:
+    """A factor that other votes chose is too large: the box that has none is narrower."""
+    center = torch.softmax(torch.randn(900, CLASSES, generator=generator), 1)
+    gap = (center * (1 - center)).sqrt() / 4
+    plain, wide = (
+        CredalPredictions(center, (center - f * gap).clamp(min=0), (center + f * gap).clamp(max=1))
+        for f in (1, 16)
+    )
+    counts = some_votes(plain, 5)
+    found, without = set_sizes(wide, counts), set_sizes(wide, counts, plain)
+    assert without["set_width_90_stretched"] < 0.7 * found["set_width_90_stretched"]
+    changed = {name for name in found if found[name] != without[name]}
+    assert changed == {"set_width_90_stretched", "set_coverage_90_stretched"}

@@ -81,6 +81,18 @@ _CUTMIX_WIDTHS = {
         ("scaled", "best of three scales"),
     )
 }
+# Differences in width: a method and a kind of its sets, less another.
+_LEARNED, _ONE, _FIVE = ("credal-bounds", "stretched"), ("softmax", "formula"), "deep-ensemble"
+_CUTMIX_PAIRS = {
+    "learned bounds, stretched less one softmax ± f·√(p(1 − p))": (_LEARNED, _ONE),
+    "learned bounds, stretched less their center ± f·√(p(1 − p))": (
+        _LEARNED,
+        ("credal-bounds", "formula"),
+    ),
+    "learned bounds, stretched less hull of five": (_LEARNED, (_FIVE, "plain")),
+    "learned bounds, stretched less hull of five, stretched": (_LEARNED, (_FIVE, "stretched")),
+    "hull of five, stretched less one softmax ± f·√(p(1 − p))": ((_FIVE, "stretched"), _ONE),
+}
 _RECORDED = {
     "accuracy": Column("accuracy"),
     "auarc_top_probability": Column("AUARC"),
@@ -95,6 +107,15 @@ def cutmix_tables(records: Sequence[Record]) -> Iterator[Table]:
     people = Column("cross-entropy to new people", "lower", percent=False, digits=3)
     yield method_table(title, runs, {**_RECORDED, "human_cross_entropy": people})
     yield method_table(f"{title}: sets that cover 90 % of new people's votes", runs, _CUTMIX_WIDTHS)
+    rows: dict[str, dict[str, Value]] = {}
+    for pair, ends in _CUTMIX_PAIRS.items():
+        ours, theirs = (
+            {seed: each.metrics[f"set_width_90_{kind}"] for seed, each in runs[method].items()}
+            for method, kind in ends
+        )
+        gap = Difference.of([ours[seed] - theirs[seed] for seed in ours if seed in theirs])
+        rows[f"{pair} ({seeds(gap.seeds)})"] = {_WIDTH.name: (gap.mean, gap.margin)}
+    yield Table(f"{title}: differences in width", [replace(_WIDTH, marked=False)], rows)
 
 
 def images_table(records: Sequence[Record]) -> Table:
