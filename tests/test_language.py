@@ -56,6 +56,22 @@ def test_no_forbidden_construction() -> None:
     assert found == []
 
 
+def test_messages_name_options_as_python_does() -> None:
+    """The command spells them as flags; flags are in help, and in commands to be run."""
+    flag, found = re.compile(r"(?<![\w-])--[a-z]"), []
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) or getattr(getattr(node, "func", None), "attr", "") in (
+                "refuse",
+                "append",
+            ):
+                parts = (x.value for x in ast.walk(node) if isinstance(x, ast.Constant))
+                text = " ".join(x for x in parts if isinstance(x, str))
+                if flag.search(text) and "credalearn " not in text:
+                    found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {text}")
+    assert found == []
+
+
 def test_spelling() -> None:
     words = ["--builtin", "clear,rare,en-GB_to_en-US", "--ignore-words-list", MEANT]
     skip = [

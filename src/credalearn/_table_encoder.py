@@ -150,8 +150,8 @@ class Column:
         if count > _MOST_VALUES or (num_rows >= _MANY_ROWS and count > num_rows / 2):
             raise CredalError(
                 f"column {name!r} has {count:,} different texts in {num_rows:,} rows, so it looks "
-                f"like free text or names, not a category. To fix: leave it out (--drop {name!r}), "
-                f"convert it to numbers, or train on it alone (--text {name!r}; encoder='tfidf')."
+                f"like free text or names, not a category. To fix: leave it out (drop={name!r}), "
+                f"convert it to numbers, or train on it alone (text={name!r} or encoder='tfidf')."
             )
         return cls(name, values=tuple(texts))
 

@@ -50,7 +50,7 @@ def test_tables_have_a_row_per_item(team: Team) -> None:
 def test_items_without_counterpart_are_refused_or_left_out(tmp_path: Path) -> None:
     votes = votes_of([("a", "ann", "cat"), ("b", "ann", "dog")])
     features = pl.DataFrame({"item": ["b", "c", "d"], "size": [1.0, 2.0, 3.0]})
-    with pytest.raises(cl.CredalError, match=r"1 of 2 items has no features in .*'a'.*--skip-mis"):
+    with pytest.raises(cl.CredalError, match=r"1 of 2 items has no features in .*'a'.*skip_mis"):
         Dataset(votes, features=features)
     with pytest.raises(cl.CredalError, match=r"2 of 3 items have no annotations in .*: 'c', 'd'"):
         Dataset(votes_of([("b", "ann", "cat"), ("b", "bo", "dog")]), features=features)
@@ -59,7 +59,7 @@ def test_items_without_counterpart_are_refused_or_left_out(tmp_path: Path) -> No
     assert repr(data) == "Dataset(1 item with features)"
     assert repr(votes).startswith("Annotations('votes', 2 items, 2 classes, from '")
     assert data.inputs.left_out == {"without features": 1, "without annotations": 2}
-    with pytest.raises(cl.CredalError, match=r"are 'a', 'b'; those of the table are 'x'.*--item"):
+    with pytest.raises(cl.CredalError, match=r"are 'a', 'b'; those of the table are 'x'.*item="):
         Dataset(votes, features=pl.DataFrame({"item": ["x"], "size": [1.0]}))
     np.save(tmp_path / "f.npy", np.eye(2))
     with pytest.raises(cl.CredalError, match=r"npy are '0', '1'\. To fix: save an .npz with"):
@@ -87,7 +87,7 @@ def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": "f.csv", "text": "t"}, "Pass only one of --text, --features and --images"),
+        ({"features": "f.csv", "text": "t"}, "Pass only one of text=, features= and images="),
         ({"images": Path("img"), "drop": ("a",)}, "drop must be left out without features"),
         ({"features": "f.csv", "random_state": -1}, "random_state must be 0 or more; got -1"),
     ],
@@ -155,7 +155,7 @@ def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> N
 def test_images_keep_groups_splits_and_gold_labels(team: Team, tmp_path: Path) -> None:
     votes, table = cl.read_annotations(team.votes), pl.read_csv(team.features)
     folder = make_images(tmp_path / "images", list(votes.items))
-    with pytest.raises(cl.CredalError, match=r"images have no column 'patient'.*--table votes.csv"):
+    with pytest.raises(cl.CredalError, match=r"images have no column 'patient'.*table='votes.csv'"):
         Dataset(votes, images=folder, group="patient")
     other_names = pl.col("item").str.replace("^", "/data/local-files/?d=") + ".png"
     for renamed in (table, table.with_columns(other_names).reverse()):

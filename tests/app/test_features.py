@@ -50,9 +50,9 @@ def test_other_columns_are_kept_as_text_or_left_out(write: Write) -> None:
     both = read_features(path, more, extra=["site"], drop=["note"])
     assert both.extra["site"].to_list() == ["x", None, None]
     assert both.place(2) == f"{more}, line 2"
-    with pytest.raises(cl.CredalError, match=r"no column 'w'.*with --group, --gold or --split"):
+    with pytest.raises(cl.CredalError, match=r"no column 'w'.*with group=, gold= or split="):
         read_features(path, extra=["w"])
-    with pytest.raises(cl.CredalError, match=r"no column 'w'.*name a column with --drop"):
+    with pytest.raises(cl.CredalError, match=r"no column 'w'.*name a column with drop="):
         read_features(path, drop=["w"])
     with pytest.raises(cl.CredalError, match=r"no column 'SIZE'\. To fix: write 'size'\."):
         read_features(path, drop=["SIZE"])
@@ -65,8 +65,8 @@ def test_other_columns_are_kept_as_text_or_left_out(write: Write) -> None:
         ("id;size\na;1,234\n", r"'size' is '1,234'"),  # a little more than 1, or than 1000?
         ("id;a;b\nx;3,14;987\ny;2,5;3.034\n", r"line 3: .*point.*; 'b' is '3.034'.*write 3034 or"),
         ("id,size\na,1\nb,#N/A\n", r"'size' is '#N/A' .* leave the cell empty"),
-        ("id,a b\nx,1\ny,2\nz,two\n", r"leave the column out with --drop 'a b'\."),
-        ("id,day\na,2024-01-31\nb,\n", r"'day' contains dates, such as '2024-01-31'.*--drop day\."),
+        ("id,a b\nx,1\ny,2\nz,two\n", r"leave the column out with drop='a b'\."),
+        ("id,day\na,2024-01-31\nb,\n", r"'day' contains dates, such as '2024-01-31'.*drop='day'\."),
         ("id,size\na,1\n ,2\n", r"line 3: the item has no name"),
         ("id,size\na,1\na,2\n", r"line 3: item 'a' occurs twice, first in .*line 2"),
         ("size,weight\n1,2\n", r"no column names the items; its columns are: size, weight"),

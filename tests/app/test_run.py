@@ -236,7 +236,7 @@ def test_a_certified_run_is_replaced_only_on_request(tmp_path: Path) -> None:
     for name, what in (("guarantee.json", "a guarantee"), ("sets.json", "certified sets")):
         put(output, "one", overwrite=True)
         (output / name).touch()
-        with pytest.raises(cl.CredalError, match=rf"contains {what}.* pass --overwrite"):
+        with pytest.raises(cl.CredalError, match=rf"contains {what}.* pass overwrite=True"):
             put(output, "two")
         assert (output / "run.json").read_text() == "one"
     put(output, "two", overwrite=True)

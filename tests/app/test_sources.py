@@ -204,7 +204,7 @@ def test_a_late_byte_in_another_encoding_is_refused(
     monkeypatch.setattr(_csv_file, "BLOCK", 64)
     monkeypatch.setattr(sources, "BLOCK", 64)
     path = write(b"id,name\n" + b"a,b\n" * 100 + "é,x\n".encode("cp1252"), "items.csv")
-    with pytest.raises(CredalError, match=r"not utf-8 text throughout.*0xe9.*--encoding"):
+    with pytest.raises(CredalError, match=r"not utf-8 text throughout.*0xe9.*encoding="):
         open_source(path).read()
     assert open_source(path, encoding="cp1252").read()["id"][-1] == "é"
 

@@ -152,7 +152,7 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
     with pytest.raises(cl.CredalError, match=r"no column 'mesage'.*did you mean 'message'"):
         cl.Dataset(annotations, table=items, text="mesage")
     with pytest.raises(
-        cl.CredalError, match=r"columns are: .*, label\. To fix: pass --text COLUMN"
+        cl.CredalError, match=r"columns are: .*, label\. To fix: pass text='COLUMN'"
     ):
         cl.Dataset(annotations)
     with pytest.raises(cl.CredalError, match="5 of 30 items have no text in"):
@@ -171,7 +171,7 @@ def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
     export = cl.read_annotations(pl.DataFrame(rows))
     for columns in ("message", ("title", "message")):
         assert "5 texts are empty" in cl.Dataset(export, text=columns).lines[0]
-    with pytest.raises(cl.CredalError, match=r"texts of all 30 items in .* are empty.*--text"):
+    with pytest.raises(cl.CredalError, match=r"texts of all 30 items in .* are empty.*text="):
         cl.Dataset(export, text="nothing")
     run = cl.Run.train(cl.Dataset(export, text="message"), tmp_path / "run")
     found = run.predict(pl.DataFrame(rows), decision=False)  # the export: a row per vote
@@ -280,7 +280,7 @@ def test_one_official_split_is_enough(official: Path) -> None:
         name.startswith("test:") == (part == "test")
         for name, part in zip(data.items, data.part, strict=True)
     )
-    with pytest.raises(cl.CredalError, match="Pass either --split, or --validation and --test"):
+    with pytest.raises(cl.CredalError, match="Pass either split=, or validation= and test="):
         cl.Dataset(train, test=test, split="part")
 
 

@@ -56,7 +56,7 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str
         with suppress(UnicodeDecodeError):
             codecs.getincrementaldecoder(name)().decode(start)
             break
-    guessed = "if names look wrong, pass --encoding"
+    guessed = "if names look wrong, pass encoding="
     return name, "UTF-8" if name == "utf-8" else f"guessed {_NAMES[name]}: {guessed}"
 
 
@@ -216,7 +216,7 @@ class CsvFile:
             byte = f"; it contains the byte 0x{error.object[error.start]:02x}"
         raise CredalError(
             f"{self.path} is not {self._encoding} text throughout{byte}. To fix: save it as UTF-8, "
-            "or pass --encoding cp1252."
+            "or pass encoding='cp1252'."
         ) from error
 
 

@@ -13,7 +13,7 @@ from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import item_column, item_names, read_features, row_digests
+from credalearn.app.features import BESIDE, item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
 from credalearn.app.texts import read_texts, text_digests
@@ -100,7 +100,7 @@ def join_table(
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
     if not items:
-        fix = "use the same names in both files, and name their column with --item"
+        fix = "use the same names in both files, and name their column with item="
         if table.paths[0].suffix == ".npy":  # which has no names
             fix = "save an .npz with the names of the items as the array 'items'"
         raise CredalError(
@@ -118,7 +118,7 @@ def join_table(
     if empty == len(X):
         raise CredalError(
             f"the texts of all {many(len(X), 'item')} in {where} are empty. To fix: name the "
-            "column of the texts with --text."
+            "column of the texts with text=."
         )
     inputs = InputFacts(
         kind="texts" if is_text else "features",
@@ -212,10 +212,10 @@ def _image_columns(
     if options.table is None:
         raise CredalError(
             f"images have no column {names[0]!r}. To fix: pass the table that has it, such as "
-            "--table votes.csv."
+            "table='votes.csv'."
         )
     source = open_source(options.table)
-    wanted = [source.column(name, option="group, --gold or --split") for name in names]
+    wanted = [source.column(name, option=BESIDE) for name in names]
     named = item_column(source, (options.item, annotations.source.item), wanted)
     table = source.read(dict.fromkeys((named, *wanted)))
     values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
@@ -261,6 +261,6 @@ def _missing(
         have = "has" if len(missing) == 1 else "have"
         raise CredalError(
             f"{len(missing):,} of {many(len(items), 'item')} {have} no {what}: "
-            f"{listed(missing, 3)}. To fix: add what is missing, or pass --skip-missing."
+            f"{listed(missing, 3)}. To fix: add what is missing, or pass skip_missing=True."
         )
     return {f"without {what.split(' in ')[0]}": len(missing)} if missing else {}

@@ -69,14 +69,14 @@ class DatasetOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if bool(self.features) + (self.images is not None) + bool(self.text) > 1:
-            raise CredalError("Pass only one of --text, --features and --images.")
+            raise CredalError("Pass only one of text=, features= and images=.")
         if not self.features and self.drop:
             raise CredalError(f"drop must be left out without features; got {listed(self.drop)}.")
         if self.features and self.table is not None:
             raise CredalError("table must be left out with features, which have their own columns.")
         official = [each for each in (self.validation, self.test) if each is not None]
         if self.split is not None and official:
-            raise CredalError("Pass either --split, or --validation and --test.")
+            raise CredalError("Pass either split=, or validation= and test=.")
 
     @property
     def columns(self) -> list[str]:

@@ -17,7 +17,7 @@ _TITLE = "Lung nodules that radiologists disagree about"
 def run_demo(output: Path) -> Iterator[str]:
     """Go from votes to certified decisions: each command, then what it prints."""
     votes, features, run = output / "votes.csv", output / "features.csv", output / "run"
-    check_file(votes, (".csv",), other="choose another folder with --output")
+    check_file(votes, (".csv",), other="choose another folder")
     yield _write_tables(votes, features)
 
     yield from ("", f"$ credalearn inspect {votes} --format counts")

@@ -67,9 +67,7 @@ def _opened(inputs: InputFacts) -> tuple[Encode, str]:
         names = ["tfidf", *known] if inputs.kind == "texts" else known
         rule = f"the encoder of {inputs.kind} must be one of {', '.join(names)}"
         rule = rule if known else "features need no encoder"
-        raise CredalError(
-            f"{rule}; got {inputs.encoder!r}. To fix: correct or leave out --encoder."
-        )
+        raise CredalError(f"{rule}; got {inputs.encoder!r}. To fix: correct or leave out encoder=.")
     return known[name](inputs, Path(rest))
 
 
@@ -114,7 +112,7 @@ def _sentences(_: InputFacts, folder: Path) -> tuple[Encode, str]:
     if not weights:
         raise CredalError(
             f"{folder} contains no .safetensors file. To fix: save a model of "
-            "sentence-transformers there, and pass --encoder sentence-transformers:FOLDER."
+            "sentence-transformers there, and pass encoder='sentence-transformers:FOLDER'."
         )
     package = _package("sentence_transformers")
     model = package.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
@@ -132,7 +130,7 @@ def _network(inputs: InputFacts, _: Path) -> tuple[Encode, str]:
     from credalearn.nets import build_backbone
 
     if inputs.encoder_weights is None:
-        raise CredalError(f"{inputs.encoder!r} needs weights. To fix: pass --weights FILE.")
+        raise CredalError(f"{inputs.encoder!r} needs weights. To fix: pass weights='FILE'.")
     path, size = Path(inputs.encoder_weights), inputs.image_size or 0
     network: Any = build_backbone(inputs.encoder, (3, size, size), weights=path).eval()
     published = getattr(network.network, "pretrained_cfg", {})  # else as on ImageNet
@@ -159,6 +157,6 @@ def _backbone(inputs: InputFacts, folder: Path) -> tuple[Encode, str]:
     if clf._input_shape != (3, inputs.image_size, inputs.image_size):
         raise CredalError(
             f"the model of {folder} takes items of shape {clf._input_shape}. To fix: pass "
-            f"--image-size {clf._input_shape[-1]}."
+            f"image_size={clf._input_shape[-1]}."
         )
     return lambda x: clf.model_.outputs(torch.from_numpy(x)).features.numpy(), clf.weights_sha256_

@@ -114,7 +114,7 @@ class ComparisonFacts:
             return (
                 f"This model is more often right than always answering {shown(self.most_frequent)},"
                 f" {own} against {other}, but its probabilities are worse than the shares of the "
-                "classes. To fix: pass --calibrate, or leave --method out."
+                "classes. To fix: pass calibrate=True, or leave out method=."
             )
         than = f"better than always answering {shown(self.most_frequent)}"
         return (
@@ -175,7 +175,7 @@ class RunFacts:
             if self.annotations.kind == "bounds" or self.annotations.stated:
                 fix = "state larger bounds"
             elif self.options["labels"] != "relax-ties":
-                fix = f"pass --labels relax-ties, or {fix}"
+                fix = f"pass labels='relax-ties', or {fix}"
             size = f"mean diameter {self.label_diameter:.2f} of 1"
             notes.append(
                 f"The labels are wide ({size}), so there is little to learn. To fix: {fix}."
@@ -203,7 +203,7 @@ class RunFacts:
         return (
             f"Column {shown(name)}{more}: it alone predicts the class of {percent(accuracy)} of "
             "held-out training items. If it was made from the labels, new items will not have it. "
-            f"To fix: leave it out with --drop {quote(name)}, or ignore this if they have it."
+            f"To fix: leave it out with drop={name!r}, or ignore this if they have it."
         )
 
 

@@ -1,7 +1,6 @@
 """Features of items: numbers and categories from tables and arrays, checked once."""
 
 import hashlib
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ Features = np.ndarray | pl.DataFrame
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers
 _LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|true|false|[+-]?inf)\s*$"
 _DATE = r"^(\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4})([ T]|$)"
+BESIDE = "group=, gold= or split"  # options that name columns next to the features
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 
@@ -53,7 +53,7 @@ def read_features(
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:
-            option = "drop" if name in drop else "group, --gold or --split"
+            option = "drop" if name in drop else BESIDE
             near = sources[0].column(name, option=option)  # refuses what is not like any
             sources[0].refuse(f"there is no column {name!r}", fix=f"write {near!r}")
 
@@ -101,7 +101,7 @@ def item_column(source: Source, named_in: Sequence[str | None], others: Sequence
     if found is None:
         source.refuse(
             f"no column names the items; its columns are: {', '.join(source.columns[:20])}",
-            fix="name it with --item",
+            fix="name it with item=",
         )
     return found
 
@@ -111,7 +111,7 @@ def item_names(source: Source, column: pl.Series, *, start: int = 0) -> pl.Serie
     names = texts(column.to_frame()).to_series().str.strip_chars().str.normalize("NFC")
     empty = names.fill_null("") == ""
     if empty.any():
-        row, fix = start + (empty.arg_max() or 0), "name it, or pass another column with --item"
+        row, fix = start + (empty.arg_max() or 0), "name it, or pass another column with item="
         source.refuse(f"the item has no name in {column.name!r}", row=row, fix=fix)
     return names
 
@@ -147,7 +147,7 @@ def feature_values(
                 source.refuse(
                     f"a feature must be a number or a category; {column.name!r} contains dates, "
                     f"such as {shown(known[0])}",
-                    fix=f"convert them to numbers, or pass --drop {shlex.quote(column.name)}",
+                    fix=f"convert them to numbers, or pass drop={column.name!r}",
                 )
             columns.append(pl.select(pl.when(text != "").then(text)).to_series().alias(text.name))
             continue
@@ -162,7 +162,7 @@ def feature_values(
         wrong = found.is_infinite() | (found.is_nan() & ~missing)
         if wrong.any():
             row = wrong.arg_max() or 0
-            drop = f", or leave the column out with --drop {shlex.quote(column.name)}"
+            drop = f", or leave the column out with drop={column.name!r}"
             source.refuse(
                 f"features must be finite numbers, or empty; {column.name!r} is "
                 f"{shown(column[row])} for item {shown(items[row])}",
@@ -239,14 +239,14 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
             raise CredalError(
                 f"{first.paths[0]} and {other.paths[0]} must have the same features; only one has "
                 f"{listed(missing)}. To fix: give both the same columns, or leave a column out "
-                "with --drop."
+                "with drop=."
             )
         mixed = sorted(set(first.categories) ^ set(other.categories))
         if mixed:
             raise CredalError(
                 f"column {mixed[0]!r} contains texts in one of {first.paths[0]} and "
                 f"{other.paths[0]} and numbers in the other. To fix: correct one, or leave the "
-                "column out with --drop."
+                "column out with drop=."
             )
     rows: list[Any] = [
         part.values.select(first.names)

@@ -64,7 +64,7 @@ class Source:
             if len(same) == 1:
                 return same[0]
         near = nearest(name, [*self.columns, *(each.split(".")[-1] for each in self.columns)])
-        fix = f"name a column with --{option}." if option else "add it, as in training."
+        fix = f"name a column with {option}=." if option else "add it, as in training."
         fix = f"did you mean {near!r}?" if near else fix
         raise CredalError(
             f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "

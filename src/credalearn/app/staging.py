@@ -18,7 +18,7 @@ from credalearn.errors import CredalError
 
 MODEL = "model"
 CHECKPOINTS = "resume*.safetensors"
-_OTHER = "choose another folder with --output"
+_OTHER = "choose another folder"
 _PATIENCE = 5.0  # seconds; only training keeps a folder for longer, and nobody waits for that
 _ATTEMPTS = 100  # to lock a folder that other processes make and move at the same time
 # What the commands write into a run's folder; a new run replaces all of it.
@@ -38,13 +38,13 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
         if content and not OWN & set(content):
             raise CredalError(
                 f"{output} contains other files, such as {content[0]!r}. To fix: choose a new "
-                "folder with --output."
+                "folder."
             )
         certified = [what for name, what in _CERTIFIED.items() if name in content]
         if certified and not overwrite:
             raise CredalError(
                 f"{output} contains {' and '.join(certified)}, which a new run would replace. To "
-                "fix: choose another folder with -o, or pass --overwrite."
+                "fix: choose another folder, or pass overwrite=True."
             )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from credalearn._checks import folded
 from credalearn._formats import shown
-from credalearn.app.features import FeatureTable, item_column, item_names
+from credalearn.app.features import BESIDE, FeatureTable, item_column, item_names
 from credalearn.app.sources import open_source, texts
 from credalearn.errors import CredalError
 
@@ -47,8 +47,8 @@ def read_texts(
         where = annotations.source.path if table is None else tables[0][0].path
         of = f"; its columns are: {', '.join(known[:20])}" if tables else ""
         raise CredalError(
-            f"{where} has no column whose name suggests a text{of}. To fix: pass --text COLUMN, "
-            "--features FILE or --images FOLDER."
+            f"{where} has no column whose name suggests a text{of}. To fix: pass text='COLUMN', "
+            "features='FILE' or images='FOLDER'."
         )
     parts = []
     names = dict.fromkeys((*found, *extra))
@@ -56,7 +56,7 @@ def read_texts(
         own = {}
         for name in names:  # later files may lack the group, and the texts of items that are known
             with suppress(CredalError) if number else nullcontext():
-                option = "text" if name in found else "group, --gold or --split"
+                option = "text" if name in found else BESIDE
                 own[name] = source.column(name, option=option)
         if own.keys() >= set(found):
             block = texts(source.read(own.values()))[rows["row"]]

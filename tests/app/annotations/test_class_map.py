@@ -34,7 +34,7 @@ def test_labels_that_look_alike_may_be_one_class() -> None:
     rows = [("a", "ann", "Gut"), ("a", "bo", "bad"), ("b", "ann", "g ut")]
     schema = ["item", "annotator", "label"]
     found = cl.read_annotations(pl.DataFrame(rows, schema=schema, orient="row"))
-    assert "--map 'Gut,g ut=g ut', and one --map for each other" in found.source.notes[0]
+    assert "map='Gut,g ut=g ut', and name every other class likewise" in found.source.notes[0]
     twice = pl.DataFrame([*rows, ("a", "ann", "g ut")], schema=schema, orient="row")
     mapped = cl.read_annotations(twice, map=("Gut,g ut=good", "bad=bad"))
     assert mapped.counts().tolist() == [[1, 1], [1, 0]]
@@ -67,7 +67,7 @@ def test_counts_probabilities_and_bounds_add_up(
     [
         ("-3,-2,-1", r"a map must be labels, = and their class, each label once; got '-3,-2,-1'"),
         ("-3=a -3=b", r"each label once; got '-3=b'"),
-        ("-3,-2,-1=bad 0=fine", r"'1' is none of .* or give it a class with --map"),
+        ("-3,-2,-1=bad 0=fine", r"'1' is none of .* or give it a class with map="),
         ("-3,-2,-1,0,1=all", r"two classes or more; it leads to 'all'"),
     ],
 )

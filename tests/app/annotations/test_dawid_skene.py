@@ -108,13 +108,13 @@ def test_votes_can_be_restricted_to_items() -> None:
 
 def test_rejects_votes_without_annotators_and_weighted_votes() -> None:
     votes: list[Vote] = [("x", "ann", "cat"), ("y", None, "dog")]
-    with pytest.raises(CredalError, match=r"missing in 1 of 2 votes .*'y'.*--annotator"):
+    with pytest.raises(CredalError, match=r"missing in 1 of 2 votes .*'y'.*annotator="):
         dawid_skene(votes_of(votes))
     with pytest.raises(CredalError, match=r"item 'x' of votes.csv has the weight 0.5"):
         dawid_skene(votes_of([("x", "ann", "cat"), ("y", "bo", "dog")], weight=0.5))
     with pytest.raises(CredalError, match="there is no vote"):
         dawid_skene(votes_of([("x", "ann", None)], classes=("cat", "dog")))
-    with pytest.raises(CredalError, match=r"counts.csv contains counts. .*leave --skill out"):
+    with pytest.raises(CredalError, match=r"counts.csv contains counts. .*leave out skill="):
         dawid_skene(shares_of("counts", ("cat", "dog"), x=[3, 1]))
 
 

@@ -162,9 +162,17 @@ def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
 
 
 def test_errors_spell_keywords_as_options() -> None:
-    spelled = pytest.raises(CredalError, match=r"^--my-salt 1, or --my-salt=2, not your_my_salt=3$")
-    with spelled, _naming_options(["my_salt"]):
-        raise CredalError("my_salt=1, or --my-salt=2, not your_my_salt=3")
+    said = {
+        "my_salt=1, or --my-salt=2": "--my-salt 1, or --my-salt=2",
+        "pass my_salt='sea', or my_salt='-1'.": "pass --my-salt sea, or --my-salt=-1.",
+        "with my_salt='a b' (my_salt=True)": "with --my-salt 'a b' (--my-salt)",
+        "leave out my_salt=, or my_salt=False.": "leave out --my-salt, or --no-my-salt.",
+        "not your_my_salt=3, 'my_salt=3' or runs/my_salt=3": None,
+    }
+    for python, flags in said.items():
+        with pytest.raises(CredalError) as error, _naming_options(["my_salt"]):
+            raise CredalError(python)
+        assert str(error.value) == (flags or python)
 
 
 WRONG = {

@@ -100,7 +100,7 @@ def test_an_item_without_votes_stays_an_item(write: Write) -> None:
 
 def test_counts_next_to_a_column_of_groups_are_named_by_class(write: Write) -> None:
     path = write("item,p_cat,p_dog,site\nx,3,0,north\ny,1,2,south\nz,0,3,south\n")
-    with pytest.raises(CredalError, match=r"could be annotators .*or counts.*each class with --cl"):
+    with pytest.raises(CredalError, match=r"could be annotators .*or counts.*each class with cl"):
         read_annotations(path)
     found = read_annotations(path, classes=["p_dog", "p_cat"], format="counts")
     assert found.classes == ("p_dog", "p_cat")
@@ -119,7 +119,7 @@ def test_options_name_the_columns(write: Write) -> None:
 def test_without_an_annotator_the_other_columns_are_named(write: Write) -> None:
     found = read_annotations(write("id,who,label\nx,a,cat\nx,a,cat\ny,b,dog\n"))
     assert found.counts().sum() == 3  # nobody knows whether they are repeats
-    assert found.source.notes == ("if one of 'who' names the annotator, pass it with --annotator",)
+    assert found.source.notes == ("if one of 'who' names the annotator, pass it with annotator=",)
 
 
 def test_labels_are_trimmed_normalized_and_numbers_are_one(write: Write) -> None:
@@ -137,7 +137,7 @@ def test_unsure_votes_keep_the_item_without_a_vote(write: Write) -> None:
     assert found.counts().tolist() == [[1, 0], [0, 0], [0, 1]]
     assert found.source.left_out == {"unsure": 2}
     assert found.table["label"].to_list() == ["cat", None, None, "dog"]
-    assert found.source.notes == ("no answer is 'idk', which --unsure names",)
+    assert found.source.notes == ("no answer is 'idk', which unsure= names",)
 
 
 def test_classes_keep_the_order_asked_for(write: Write) -> None:
@@ -192,7 +192,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "lists": (LONG + "x,a,['joy']\nx,b,\"['joy', 'fear']\"\ny,a,['fear']\n", {}, "names several"),
     "several": (LONG + 'x,a,joy\nx,b,"joy, fear"\ny,a,fear\n', {}, "'joy, fear' names several"),
-    "no answer": ("id,a,b,c\nx,0,1,-1\ny,1,1,0\n", {}, "'-1' may mean .* pass --missing=-1"),
+    "no answer": ("id,a,b,c\nx,0,1,-1\ny,1,1,0\n", {}, "'-1' may mean .* pass missing='-1'"),
     "nested": ('[{"id": 1, "ann": "cat", "bo": "dog", "tags": []}]', {}, "like the label"),
     "one name": (
         "id,text,rater,label\n1,Hi,a,x\n1,Ho,b,y\n",
@@ -211,13 +211,13 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "foreign names": (
         "Teil;Prüfer;Urteil\nx;a;gut\nx;b;schlecht\ny;a;gut\ny;b;gut\n",
         {"item": "Teil", "repeats": "last"},
-        "most items of 'Teil' occur in several rows, .* with --annotator and --label",
+        "most items of 'Teil' occur in several rows, .* with annotator= and label=",
     ),
     "annotator alone": (LONG.replace("label", "x"), {"annotator": "worker"}, "like the label"),
     "ambiguous": (
         "item,cat,dog\nx,1,0\ny,1,1\n",
         {},
-        "pass --format wide, or --format counts and each class with --classes",
+        "pass format='wide', or format='counts' and each class with classes=",
     ),
     "class": (
         LONG + "x,a,horse\nx,b,hrose\n",
@@ -234,9 +234,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "below 0": (SAID.replace("30", "-2"), {}, "'second_percent' must be 0 or more; got -2"),
     "shares": ("item,top,top_percent\nx,a,0.7\nx,b,1\n", {}, "no percentage is above 1. To fix: m"),
     "listed": (SAID.replace("fox;owl", '"[fox, owl]"'), {}, r"line 2: '\[fox, owl\]' is not one"),
-    "stated class": (SAID, {"classes": ["cat", "dog", "fox"]}, "line 2: 'owl' is .*=owl.$"),
-    "no top": (SAID.replace("top,", "first,"), {}, "no column name looks like the label.*--label"),
-    "stated map": (SAID, {"map": "cat=a dog,fox,owl=b"}, "--map cannot change statements"),
+    "stated class": (SAID, {"classes": ["cat", "dog", "fox"]}, "line 2: 'owl' is .*='owl'.$"),
+    "no top": (SAID.replace("top,", "first,"), {}, "no column name looks like the label.*label="),
+    "stated map": (SAID, {"map": "cat=a dog,fox,owl=b"}, "map= cannot change statements"),
     "said twice": (SAID + "y,ann,fox,60,,,\n", {}, "line 5: .*twice.*'80' 'dog' '40' .*'fox' '60'"),
     "a list": ('{"item": 1, "top": "a", "top_percent": 9, "impossible": ["b"]}\n', {}, "is a list"),
     "surrogate": ('{"item": "x", "label": "\\ud800"}\n' * 2, {}, "is not valid Unicode text"),
@@ -274,7 +274,7 @@ def test_votes_may_follow_counts_whatever_the_format_of_the_first(write: Write) 
     found = read_annotations(first, format="counts", merge=(later,))
     assert found.counts().tolist() == [[1, 1], [1, 1]]
     unknown = write("item,annotator,label\nx,ann,eel\n", "unknown.csv")
-    with pytest.raises(CredalError, match=r"line 2: 'eel' is none of .*--missing=eel, .* --map"):
+    with pytest.raises(CredalError, match=r"line 2: 'eel' is none of .*missing='eel', .* map="):
         read_annotations(first, format="counts", merge=(unknown,))
 
 

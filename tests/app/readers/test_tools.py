@@ -17,9 +17,9 @@ def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
         for i, kind in enumerate(["poem", "letter"])
     ]
     path = write(to_json(tasks))
-    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind'. .* --question 'tone'"):
+    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind'. .* question='tone'"):
         read_annotations(path)
-    with pytest.raises(CredalError, match=r"not to 'knd'. To fix: choose with --question 'kind'"):
+    with pytest.raises(CredalError, match=r"not to 'knd'. To fix: choose with question='kind'"):
         read_annotations(path, question="knd")
     assert read_annotations(path, question="kind", item="id").items == ("0", "1")
 
@@ -88,7 +88,7 @@ def test_fields_of_records_go_by_a_path(write: Write, name: str) -> None:
         assert found.items == ("x", "y")
     if name in ("prodigy", "doccano", "long"):
         assert read_annotations(path, item="item", annotator="meta.by").annotators == ("a",)
-    with pytest.raises(CredalError, match=r"no column 'nosuch'; .*meta\.item.*--item"):
+    with pytest.raises(CredalError, match=r"no column 'nosuch'; .*meta\.item.*item="):
         read_annotations(path, item="nosuch")
 
 
@@ -108,7 +108,7 @@ def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:
 def test_check_boxes_of_mechanical_turk_are_choices(write: Write) -> None:
     boxes = "WorkerId,Input.id,Answer.cat.on,Answer.dog.on,Answer.note\na,x,true,false,hm\n"
     path = write(boxes + "b,x,false,true,\nc,x,true,true,\n")
-    with pytest.raises(CredalError, match=r"'Answer', 'Answer.note'\. To fix: .*--question"):
+    with pytest.raises(CredalError, match=r"'Answer', 'Answer.note'\. To fix: .*question="):
         read_annotations(path)
     found = read_annotations(path, question="Answer")
     assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
@@ -181,7 +181,7 @@ def test_argillas_answers_may_begin_after_hundreds_of_records(write: Write) -> N
     path = write(to_lines([*one, argilla(201, q1=["cat", "cat"], q2=["a", "b"])]))
     found = as_counts(read_annotations(path, question="q2"))
     assert found == {("r201", "a"): 1, ("r201", "b"): 1}
-    with pytest.raises(CredalError, match=r"answers to 'q1', 'q2'.*--question 'q1'"):
+    with pytest.raises(CredalError, match=r"answers to 'q1', 'q2'.*question='q1'"):
         read_annotations(path)
 
 
@@ -193,7 +193,7 @@ def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     path = write(to_json(tasks))
     found = read_annotations(path)
     assert (found.items, found.source.item) == (("Hi",), "data.text")
-    assert found.source.notes == ("2 tasks share an item; pass --item id to keep all tasks apart",)
+    assert found.source.notes == ("2 tasks share an item; pass item='id' to keep all tasks apart",)
     assert read_annotations(path, item="id").items == ("11", "12")
     for annotation in tasks[0]["annotations"]:  # without a vote, it is still an item
         annotation["was_cancelled"] = True
@@ -252,7 +252,7 @@ def test_chaosnlis_fields_are_chosen_by_label(write: Write) -> None:
     old = read_annotations(path, label="old_labels")
     assert as_counts(old) == EXPORTS["nested"].counts()
     assert (old.kind, old.annotators) == ("votes", ())
-    with pytest.raises(CredalError, match=r"'label_count' lists 3 counts .* with --classes"):
+    with pytest.raises(CredalError, match=r"'label_count' lists 3 counts .* with classes="):
         read_annotations(path, label="label_count")
     listed = read_annotations(path, label="label_count", classes=CLASSES)
     assert as_counts(listed) == EXPORTS["nested"].counts()

@@ -111,7 +111,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         certify(run, CertifyOptions(max_error=0.01, set_coverage=0.8))
     assert f"no guarantee was changed. {short} To fix: " in str(raised.value)
     assert str(raised.value).endswith(
-        "and recalibrate, or ask for more error, at less confidence, with --again."
+        "and recalibrate, or ask for more error, at less confidence, with again=True."
     )
     after = snapshot(run.path)
     assert after.pop("requests.json", None)
@@ -146,9 +146,9 @@ def test_rejects_a_run_without_a_truth(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=60)
     nothing = {"wrong": pl.lit(None, pl.Boolean), "disagreement": pl.lit(float("nan"))}
     run = with_facts(run, predictions=run.predictions.with_columns(**nothing))
-    with pytest.raises(cl.CredalError, match=r"votes are tied.*--gold COLUMN.* --against annot"):
+    with pytest.raises(cl.CredalError, match=r"votes are tied.*gold labels.* against='annot"):
         certify(run, CertifyOptions())
-    with pytest.raises(cl.CredalError, match=r"they have no votes.* --against truth"):
+    with pytest.raises(cl.CredalError, match=r"they have no votes.* against='truth'"):
         certify(run, CertifyOptions(against="annotator"))
 
 
@@ -246,7 +246,7 @@ def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -
     with pytest.raises(cl.CredalError, match=r"answered a request \(--max-error 0\.1\)") as no:
         Run.load(run.path).certify(max_error=0.2)
     said = str(no.value)
-    assert "recalibrate on new items, or pass --again: the confidence is then 92.5 %" in said
+    assert "recalibrate on new items, or pass again=True: the confidence is then 92.5 %" in said
     with pytest.raises(cl.CredalError, match="already answered"):
         run.certify(max_error=0.1, score="top-probability")
     run.certify(set_coverage=0.9)  # promises nothing about errors

@@ -133,7 +133,7 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
     assert from_model.predictions.equals(run.predictions)
     with pytest.raises(cl.CredalError, match=r"must have the shape \(600, 3\), .* got \(5, 3\)"):
         cl.Run.from_predictions(probs[:5], votes, tmp_path / "five")
-    with pytest.raises(cl.CredalError, match=r"takes features. To fix: pass --predictions"):
+    with pytest.raises(cl.CredalError, match=r"takes features. To fix: pass features="):
         run.recalibrate(votes, tmp_path / "again")
     with pytest.raises(cl.CredalError, match=r"was imported: .* of forest and no model"):
         run.load_model()
@@ -161,7 +161,10 @@ REFUSED = {
         "item,cat,text\nx,0.6,Hi\n",
         r"one column of probabilities per class; got 'cat'",
     ),
-    "other number": ("item,cat,dog,seconds\nx,0.6,0.4,3\n", r"got 0.6, 0.4, 3. To fix: --drop"),
+    "other number": (
+        "item,cat,dog,seconds\nx,0.6,0.4,3\n",
+        r"got 0.6, 0.4, 3. To fix: leave out other numbers with --drop",
+    ),
     "other class": ("item,cat,eel\nx,0.6,0.4\n", r"votes.csv, line 3: 'dog' is none of"),
 }
 

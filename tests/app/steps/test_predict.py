@@ -158,7 +158,7 @@ def test_training_items_are_counted(run: Run) -> None:
 
 def test_without_a_guarantee_the_message_says_what_to_do(bare: Run, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    with pytest.raises(CredalError, match=r"has no guarantee.*certify .*--threshold or --no-dec"):
+    with pytest.raises(CredalError, match=r"has no guarantee.*certify .*threshold= or decision=F"):
         predict(bare, table(), out)
     assert not out.exists()
     assert predict(bare, table(), out, PredictOptions(decision=False)).deferred is None
@@ -179,7 +179,7 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
         (GOOD.replace("b,1", "a,7"), r"line 3: item 'a' has other inputs than in a row before"),
-        (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*--item"),
+        (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*item="),
         (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"item 'b': its features are too far"),
     ],
 )

@@ -263,12 +263,12 @@ def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path)
     table = pl.read_csv(team.features).with_columns(part=part)
     drop = ("patient", "truth")
     data = Dataset(cl.read_annotations(team.votes), features=table, split="part", drop=drop)
-    message = r"no training item of .* has a vote for 'owl'.*--missing=owl"
-    with pytest.raises(cl.CredalError, match=f"{message}, merge it into another class with --map"):
+    message = r"no training item of .* has a vote for 'owl'.*missing='owl'"
+    with pytest.raises(cl.CredalError, match=f"{message}, merge it into another class with map="):
         train(data, tmp_path / "run")
     said = pl.read_csv(team.votes).with_columns(top_percent=80).rename({"label": "top"})
     stated = Dataset(cl.read_annotations(said), features=table, split="part", drop=drop)
-    with pytest.raises(cl.CredalError, match=f"{message}, or choose another --random-state"):
+    with pytest.raises(cl.CredalError, match=f"{message}, or choose another random_state="):
         train(stated, tmp_path / "run")
 
 
@@ -318,7 +318,7 @@ def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_pat
     whole = quick(tmp_path / "whole", team)
     sizes = {path.stat().st_size for path in whole.path.rglob("*") if path.is_file()}
     for most in sorted(sizes):
-        said = r"/run cannot be written: .* choose another folder with --output\.$"
+        said = r"/run cannot be written: .* choose another folder\.$"
         with full_disk(most - 1), pytest.raises(cl.CredalError, match=said):
             quick(tmp_path / "run", team)
         assert not (tmp_path / "run").exists()

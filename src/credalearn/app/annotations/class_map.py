@@ -20,7 +20,7 @@ def parse_map(given: Sequence[str]) -> dict[str, str]:
             if not label or not name or groups.setdefault(label, name) != name:
                 raise CredalError(
                     f"a map must be labels, = and their class, each label once; got {shown(group)}."
-                    " To fix: write it as '-3,-2,-1=abusive 0,1=fine', or one --map per class."
+                    " To fix: write it as '-3,-2,-1=abusive 0,1=fine', or each class by itself."
                 )
     return groups
 
@@ -33,7 +33,7 @@ def map_classes(
     if set(names) != set(groups.values()) or len(names) < 2:
         raise CredalError(
             f"the map must lead to {listed(names)}, two classes or more; it leads to "
-            f"{listed(sorted(set(groups.values())))}. To fix: correct --map or --classes."
+            f"{listed(sorted(set(groups.values())))}. To fix: correct map= or classes=."
         )
     table, label = annotations.table, pl.col("label").replace_strict(groups, return_dtype=pl.String)
     if annotations.kind == "votes":

@@ -29,7 +29,7 @@ def dawid_skene(
     (Dawid and Skene, 1979), from the votes about the items ``among``, bool (N,); without votes ρ.
     """
     path = annotations.source.path
-    fix = "leave --skill out, so that all votes count equally"
+    fix = "leave out skill=, so that all votes count equally"
     if annotations.contains != "votes":
         raise CredalError(
             f"the skill of annotators is known from their votes; {path} contains "
@@ -38,7 +38,7 @@ def dawid_skene(
     check_unweighted(
         annotations,
         "Dawid and Skene's model weights the annotators itself",
-        instead=", or leave --skill out",
+        instead=", or leave out skill=",
     )
     item, who, label = (annotations.codes[name] for name in ("item", "annotator", "label"))
     sure = label >= 0
@@ -49,7 +49,7 @@ def dawid_skene(
             "the skill of an unnamed annotator cannot be known; the annotator is missing in "
             f"{nameless.sum():,} of {many(int(sure.sum()), 'vote')} of {path}, the first about "
             f"item {shown(annotations.table['item'][row])}. To fix: name the column of the "
-            f"annotators with --annotator, or {fix}."
+            f"annotators with annotator=, or {fix}."
         )
     item, who, label = item[sure], who[sure], label[sure]
     if among is not None:
@@ -75,7 +75,7 @@ def posteriors(
     model = module.DawidSkene(_ROUNDS, tol=-np.inf)
     if not len(item):
         raise CredalError(
-            "there is no vote to learn the annotators' skill from. To fix: leave --skill out."
+            "there is no vote to learn the annotators' skill from. To fix: leave out skill=."
         )
     pandas = import_module("pandas")
     votes = pandas.DataFrame({"task": item, "worker": annotator, "label": label})

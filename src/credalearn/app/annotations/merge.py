@@ -28,7 +28,7 @@ def merge(
             f"{second.source.path}: {many(len(others), 'item has', 'items have')} the name of a "
             f"different item of {first.source.path}, such as {shown(others[0])}: the names start "
             "again in each file. To fix: give every item a name of its own, or pass a file of "
-            "another split with --validation or --test."
+            "another split with validation= or test=."
         )
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
     if all(list(each.classes) == sorted(each.classes) for each in (first, second)):
@@ -40,7 +40,7 @@ def merge(
         rule = "only counts can be added" if len(kinds) == 1 else "both rounds must be of one kind"
         raise CredalError(
             f"{rule}; {first.source.path} contains {first.contains}, {second.source.path} "
-            f"{second.contains}. To fix: pass the same kind, without --merge-conflicts add."
+            f"{second.contains}. To fix: pass the same kind, without merge_conflicts='add'."
         )
     keys = _KEYS.get(first.kind, ["item"])
     old, new = (_complete(each, classes) for each in (first, second))
@@ -146,7 +146,7 @@ def _refuse(
     known = row["item"] in first.source.contents and row["item"] in second.source.contents
     raise CredalError(
         f"{about} have {one} in {first.source.path} and {two} in {second.source.path}. To fix: "
-        f"{'' if known else _START_AGAIN}take out one of them, or pass --merge-conflicts newest"
+        f"{'' if known else _START_AGAIN}take out one of them, or pass merge_conflicts='newest'"
         f"{' or add' * (first.kind == 'counts')}."
     )
 

@@ -62,7 +62,7 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
                 if isinstance(part, dict):
                     facts |= part
                 elif not (json or quiet):
-                    print(visible(part))
+                    print(visible(_as_flags(part, stated)))
         if json:
             import msgspec  # training and measuring work without it
 
@@ -83,15 +83,30 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
 
 @contextmanager
 def _naming_options(names: Iterable[str]) -> Iterator[None]:
-    """Let errors name options as the command does: --random-state for random_state=0."""
-    keyword = re.compile(rf"^({'|'.join(names)})(?= must )|(?<![-\w])({'|'.join(names)})=")
+    """Let errors name options as the command does."""
     try:
         yield
     except CredalError as error:
-        spelled = keyword.sub(
-            lambda x: f"--{(x[1] or x[2]).replace('_', '-')}{' ' * bool(x[2])}", str(error)
-        )
-        raise CredalError(spelled) from error
+        raise CredalError(_as_flags(str(error), names)) from error
+
+
+def _as_flags(text: str, names: Iterable[str]) -> str:
+    """Options as the command has them: --random-state 0 for random_state=0, --again for again=True.
+
+    A message names them as Python does, since both have the same messages.
+    """
+    name = f"({'|'.join(names)})"
+    value = r"(?:(True|False)\b|'(-?)([\w./:-]+)'|(?=([^\s.,;:)])))?"
+    spelled = re.compile(rf"^{name}(?= must )|(?<![-\w/'\"]){name}={value}")
+
+    def flag(found: re.Match[str]) -> str:
+        rule, option, switch, minus, value, other = found.groups()
+        start = f"--{'no-' * (switch == 'False')}{(rule or option).replace('_', '-')}"
+        if value is not None:
+            return f"{start}={minus}{value}" if minus else f"{start} {value}"
+        return f"{start} " if other else start
+
+    return spelled.sub(flag, text)
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:

@@ -141,7 +141,7 @@ def _read(data: Any, options: ReaderOptions) -> Annotations:
         name = name or next(found, "long")
         if name in _NESTED:
             if not content.records:
-                source.refuse(f"{name} is JSON, and this is a table", fix="pass another --format")
+                source.refuse(f"{name} is JSON, and this is a table", fix="pass another format=")
             content.check_field("item")
         return tidy(READERS[name][1](content), name, options)
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can escape

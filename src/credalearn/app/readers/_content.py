@@ -54,7 +54,7 @@ class Content:
         if found is None:
             self.source.refuse(
                 f"no column name looks like the {role}; the columns are {listed(self.columns, 20)}",
-                fix=f"name it with --{role}",
+                fix=f"name it with {role}=",
             )
         return found
 
@@ -80,7 +80,7 @@ class Content:
         near = (nearest(wanted, questions) if wanted else None) or (questions or ["…"])[0]
         rule = f"there are answers to {listed(questions) if questions else 'no question'}"
         rule += f", not to {shown(wanted)}" if wanted else ""
-        return self.source.refuse(rule, fix=f"choose with --question {near.removeprefix(strip)!r}")
+        return self.source.refuse(rule, fix=f"choose with question={near.removeprefix(strip)!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,6 @@
 """Columns of text, as a reader found them, into ``Annotations``: cleaned and counted."""
 
 import re
-import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Collection
@@ -50,8 +49,8 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     contents = _item_contents(raw, rows)  # first: votes on different items are no conflict
     groups = parse_map(options.map) if options.map else {}
     if groups and "top_percent" in raw.frame.columns:
-        fix = "rename classes in the file, or read votes with --format long --label top"
-        raw.source.refuse("--map cannot change statements", fix=fix)
+        fix = "rename classes in the file, or read votes with format='long' and label='top'"
+        raw.source.refuse("map= cannot change statements", fix=fix)
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
     reading = replace(options, classes=tuple(groups)) if groups else options
     names, classes, table, left_out, notes = make(raw, reading)
@@ -85,7 +84,7 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     labels, label_names = _coded(frame["label"], missing)
     nameless = (items < 0) & (labels >= 0)
     if nameless.any():
-        fix = "name the item, or pass --item COLUMN"
+        fix = "name the item, or pass item='COLUMN'"
         raw.refuse(int(nameless.argmax()), "the vote names no item", fix)
     left_out = Counter(raw.left_out)
     left_out[raw.empty] += int(((labels < 0) & (items >= 0)).sum())
@@ -113,7 +112,7 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
         number = frame.height + sum(raw.left_out.values())
         raw.source.refuse(
             f"no vote is left of {many(number, 'answer')} ({reasons or 'there are none'})",
-            fix="export answered tasks, or pass --label COLUMN",
+            fix="export answered tasks, or pass label='COLUMN'",
         )
     weighted = "weight" in frame.columns
     weight = _numbers(raw, "weight")[:, 0] if weighted else np.ones(frame.height)
@@ -130,12 +129,12 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     for each in classes if options.classes is None else ():
         by_letters.setdefault("".join(each.casefold().split()), []).append(each)
     for same in (each for each in by_letters.values() if len(each) > 1):
-        one = shlex.quote(f"{','.join(same)}={same[-1]}")
-        how = f"to count them as one, pass --map {one}, and one --map for each other class"
+        one = f"{','.join(same)}={same[-1]}"
+        how = f"to count them as one, pass map={one!r}, and name every other class likewise"
         notes = (*notes, f"classes {listed(same)} differ only in case or spaces; {how}")
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
-        notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
+        notes = (*notes, f"no answer is {listed(unused)}, which unsure= names")
     return (tuple(item_names.to_list()), classes, table, left_out, notes)
 
 
@@ -205,7 +204,7 @@ def _once(
             row,
             f"annotator {shown(frame['annotator'][row])} votes twice on item "
             f"{shown(frame['item'][row])}: {one} ({raw.where(before)}) and {two}",
-            "pass --repeats last if the last answer counts, or --item COLUMN if the items differ",
+            "pass repeats='last' if the last answer counts, or item='COLUMN' if the items differ",
         )
     left_out["replaced by the annotator's last answer"] += len(changed)
     left_out["repeated"] += len(named) - len(single) - len(changed)
@@ -227,15 +226,15 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
                 if each and unknown in map(clean_label, (each, *re.split("[;|]", each)))
             )
             near = None if options.map else nearest(unknown, classes)
-            fix = f"leave it out with --missing={shlex.quote(unknown)}"
+            fix = f"leave it out with missing={unknown!r}"
             fix = f"write {near!r}, or {fix}" if near else fix
-            fix += "" if "top_percent" in raw.frame.columns else ", or give it a class with --map"
+            fix += "" if "top_percent" in raw.frame.columns else ", or give it a class with map="
             raw.refuse(row, f"{shown(unknown)} is none of {listed(classes)}", fix)
         return classes
     if len(seen) == 1:
         raw.source.refuse(
             f"every vote is for one class, {shown(seen[0])}",
-            fix="export all classes, or pass --label COLUMN",
+            fix="export all classes, or pass label='COLUMN'",
         )
     _check_labels(raw, seen, len(kept))
     value = dict(zip(seen, numbers(pl.Series(seen, dtype=pl.String)), strict=True))
@@ -249,9 +248,9 @@ def _shares(raw: Raw, options: ReaderOptions) -> _Tidy:
     classes = list(options.classes or given)
     if set(classes) != set(given) or len(given) < 2:
         raw.source.refuse(
-            f"there must be two or more columns of classes, those that --classes names; got "
+            f"there must be two or more columns of classes, those that classes= names; got "
             f"{listed(given)}",
-            fix="name every class column with --classes, and the item's with --item",
+            fix="name every class column with classes=, and the item's with item=",
         )
     blank = 0.0 if raw.kind == "counts" else None
     values = _numbers(raw, *classes, blank=blank)
@@ -331,7 +330,7 @@ def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
     if raw.empty == "empty cells" and codes and len(labels) - len(codes) >= 2:
         raw.source.refuse(
             f"{listed(codes)} may mean 'no answer' in a table with one column per annotator",
-            fix=f"pass --missing={codes[0]}, or name all classes with --classes if it is one",
+            fix=f"pass missing={codes[0]!r}, or name all classes with classes= if it is one",
         )
     found = numbers(pl.Series(labels, dtype=pl.String)).drop_nulls()
     decimals = int((found != found.round()).sum())
@@ -342,7 +341,7 @@ def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
             f"{len(labels):,} different {'numbers' if measured else 'labels'} in {votes:,} votes, "
             f"such as {listed(labels, 3)}, are {'measurements' if measured else 'free text'}, not "
             "classes",
-            fix="name the column of the class with --label",
+            fix="name the column of the class with label=",
         )
     parts = {each: [part.strip("[]{} '\"") for part in _SEVERAL.split(each)] for each in labels}
     known = Counter(part for each in parts.values() for part in set(each))
@@ -352,7 +351,7 @@ def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
     if several:
         raw.source.refuse(
             f"{shown(several[0])} names several classes, and a vote is for one",
-            fix="ask one question per class, or name all classes with --classes if it is one",
+            fix="ask one question per class, or name all classes with classes= if it is one",
         )
 
 
@@ -380,6 +379,6 @@ def _item_contents(raw: Raw, rows: pl.DataFrame) -> dict[str, int]:
         raw.source.refuse(
             f"item {shown(item)} has another {shown(columns[0])} in {two} than in {one}, so these "
             "are different items of one name",
-            fix="name them by another column with --item, or give each its own name",
+            fix="name them by another column with item=, or give each its own name",
         )
     return dict(pairs.select("item", "content").iter_rows())

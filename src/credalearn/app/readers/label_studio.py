@@ -64,7 +64,7 @@ def read(content: Content) -> Raw:
     notes: tuple[str, ...] = ()
     shared = sum(count for count in tasks.values() if count > 1)
     if shared and content.options.item is None:
-        notes = (f"{shared:,} tasks share an item; pass --item id to keep all tasks apart",)
+        notes = (f"{shared:,} tasks share an item; pass item='id' to keep all tasks apart",)
     return votes.raw("Label Studio's JSON", f", question {question!r}", notes)
 
 
@@ -116,7 +116,7 @@ def read_csv(content: Content) -> Raw:
         if len(others) != 1:
             content.source.refuse(
                 f"several columns could be the answer: {listed(others or fields)}",
-                fix="name it with --label",
+                fix="name it with label=",
             )
         label = others[0]
     label = content.source.column(label, option="label")

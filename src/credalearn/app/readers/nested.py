@@ -1,7 +1,7 @@
 """JSON with the votes of an item inside its record: counts by class, or a list of labels.
 
 ``label_counter`` is ``{"e": 76, "n": 20}`` in ChaosNLI, ``annotator_labels`` is ``["e", "n", "e"]``
-in SNLI. ``--label`` names another field, such as ChaosNLI's ``old_labels``.
+in SNLI. ``label`` names another field, such as ChaosNLI's ``old_labels``.
 """
 
 from dataclasses import replace
@@ -55,13 +55,13 @@ def _field(content: Content) -> str | None:
 
 
 def _counts(content: Content, record: Record, name: str, value: Any) -> dict[str, Any]:
-    """Votes by class; a list has no names of classes, so ``--classes`` must give them."""
+    """Votes by class; a list has no names of classes, so ``classes`` must give them."""
     if isinstance(value, list):
         classes = content.options.classes or ()
         if len(classes) != len(value):
             content.source.refuse(
                 f"{name!r} lists {len(value)} counts without the names of their classes",
-                fix="name them in this order with --classes",
+                fix="name them in this order with classes=",
             )
         return dict(zip(classes, value, strict=True))
     counts = _checked(content, record, name, value, dict)

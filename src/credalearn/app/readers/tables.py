@@ -46,7 +46,7 @@ def _read_long(content: Content) -> Raw:
     if len({item, label, annotator}) < 3:
         content.source.refuse(
             f"item {item!r}, annotator {annotator!r} and label {label!r} must be three columns",
-            fix="name them with --item, --annotator and --label",
+            fix="name them with item=, annotator= and label=",
         )
     columns = {"item": item, "annotator": annotator, "label": label, "weight": weight}
     frame = content.text(**{name: column for name, column in columns.items() if column})
@@ -57,7 +57,7 @@ def _read_long(content: Content) -> Raw:
         frame = frame.with_columns(annotator=pl.lit(None, pl.String))
         others = [name for name in content.columns if name not in (item, label, weight)]
         if others:
-            notes = (f"if one of {listed(others)} names the annotator, pass it with --annotator",)
+            notes = (f"if one of {listed(others)} names the annotator, pass it with annotator=",)
     words = f"one row per vote: item {item!r}, {who}, label {label!r}"
     return Raw("votes", frame, content.source, words, item=item, notes=notes)
 
@@ -102,7 +102,7 @@ def _is_wide(content: Content) -> bool:
     if shape == "ambiguous":
         content.source.refuse(
             "the columns could be annotators with their labels, or counts by class",
-            fix="pass --format wide, or --format counts and each class with --classes",
+            fix="pass format='wide', or format='counts' and each class with classes=",
         )
     return shape == "wide"
 
@@ -115,8 +115,8 @@ def _read_wide(content: Content) -> Raw:
     if repeated and content.options.format is None and not _begins(people[0], _PEOPLE):
         content.source.refuse(
             f"most items of {item!r} occur in several rows, as in a table with one row per vote",
-            fix=f"name the columns of the votes with --annotator and --label, or pass --format "
-            f"wide if {listed(people, 3)} are annotators",
+            fix=f"name the columns of the votes with annotator= and label=, or pass "
+            f"format='wide' if {listed(people, 3)} are annotators",
         )
     # By rows, as a person reads: the votes of the first item first.
     long = (
@@ -136,7 +136,7 @@ def _read_shares(kind: Literal["counts", "probabilities"], content: Content) -> 
     classes = columns if named else without_prefix(columns)
     if "item" in classes:
         content.source.refuse(
-            "no class can be called 'item'", fix="name the item's column with --item"
+            "no class can be called 'item'", fix="name the item's column with item="
         )
     frame = content.text(item=item, **dict(zip(classes, columns, strict=True)))
     words = f"one row per item {item!r}, one column per class with its {kind}"
@@ -198,7 +198,7 @@ def _need_layout(content: Content) -> _Layout:
         content.source.refuse(
             "a table with one row per item needs a column that names the item and two or more "
             "columns of votes",
-            fix="name the item's column with --item",
+            fix="name the item's column with item=",
         )
     return found
 

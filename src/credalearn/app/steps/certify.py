@@ -176,7 +176,7 @@ def _calibration(
         remedy = "truth" if truth == "a random annotator" else "annotator"
         raise CredalError(
             f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To "
-            f"fix: train with --gold COLUMN, or certify with --against {remedy}."
+            f"fix: train with gold labels, or certify with against={remedy!r}."
         )
     return score, truth, judged, every.filter(~known)
 
@@ -242,7 +242,7 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
     left = 1 - spent - risk
     if not options.again or options.method == "conformal-risk-control":
         new = "recalibrate on new items"
-        again = f"{new}, or pass --again: the confidence is then {percent(left)}"
+        again = f"{new}, or pass again=True: the confidence is then {percent(left)}"
         raise CredalError(
             f"{_answered(run)}; a target chosen after looking at the result is not guaranteed. To "
             f"fix: {new if options.method == 'conformal-risk-control' else again}."
@@ -333,7 +333,7 @@ def _too_few(found: Guarantee) -> CredalError:
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
     fixes = [f"annotate {more} and recalibrate" if short.items_needed else "train a better model"]
     if short.reachable_error:
-        fixes.append("ask for more error, at less confidence, with --again")
+        fixes.append("ask for more error, at less confidence, with again=True")
     return CredalError(
         f"{found.refusal()}; no guarantee was changed. {short} To fix: {', or '.join(fixes)}."
     )

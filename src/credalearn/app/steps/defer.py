@@ -86,7 +86,7 @@ class Deferred:
         """What the command prints."""
         lines = [*unreadable_lines(self.unreadable), *self.warnings]
         if not self.written:
-            least = "for the 50 least certain ones, pass --threshold 0 --limit 50"
+            least = "for the 50 least certain ones, pass threshold=0 and limit=50"
             none = f"{many(self.items, 'item')}: none deferred, so {self.output} is empty"
             return [*lines, f"{none}; {least}."]
         lines += [
@@ -108,7 +108,7 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
     if options.text is not None and options.text not in columns:
         raise CredalError(
             f"{stream.name} has no column {options.text!r} of texts; its other columns are: "
-            f"{listed(columns) or 'none'}. To fix: name one of these, or leave out --text."
+            f"{listed(columns) or 'none'}. To fix: name one of these, or leave out text=."
         )
     count, parts = 0, []  # the deferred items, with their digest and what is known of them
     for batch, frame in decisions(run, stream, find_decision(run, options.threshold)):

@@ -64,7 +64,9 @@ class GivenProbabilities:
         if wrong.any():
             row = X[int(wrong.argmax())]
             in_percent = abs(row.sum() - 100) <= 100 * _ROUNDED
-            fix = "divide percentages by 100" if in_percent else "--drop columns of other numbers"
+            fix = (
+                "divide percentages by 100" if in_percent else "leave out other numbers with drop="
+            )
             raise CredalError(
                 "probabilities must be 0 or more and sum to 1; got "
                 f"{', '.join(f'{each:g}' for each in row[:8])}. To fix: {fix}."

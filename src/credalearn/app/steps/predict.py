@@ -116,7 +116,7 @@ def predict(
     path = None if output is None else check_output(output, run, data=data)
     decide: Decide | None = None
     if options.decision:
-        decide = find_decision(run, options.threshold, otherwise=" or --no-decision")
+        decide = find_decision(run, options.threshold, otherwise=" or decision=False")
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
@@ -175,7 +175,7 @@ def find_decision(run: Run, threshold: float | None, *, otherwise: str = "") -> 
     if run.guarantee is None:
         raise CredalError(
             f"{run.path} has no guarantee, so nothing can be decided. To fix: "
-            f"{run.certify_command}; or pass --threshold{otherwise}."
+            f"{run.certify_command}; or pass threshold={otherwise}."
         )
     return run.guarantee.decide
 

@@ -174,8 +174,7 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
     no_features = isinstance(options.features, tuple | list) and not options.features
     missing = {"images": options.images is None, "features": no_features}
     if missing.get(inputs.kind):
-        what = "predictions" if run.facts.imported else inputs.kind
-        raise CredalError(f"{run.path} takes {inputs.kind}. To fix: pass --{what}.")
+        raise CredalError(f"{run.path} takes {inputs.kind}. To fix: pass {inputs.kind}=.")
     if inputs.kind == "features":
         given |= {"names": inputs.features, "categories": inputs.categories}
         given |= {"called": "probabilities"} if run.facts.imported else {}

@@ -60,7 +60,7 @@ class ReportResult:
         if self.missing_images is None:
             return (wrote,)
         missing = f"{self.missing_images} no longer exists, so the page has no pictures"
-        return (f"{missing}. To fix: pass --images.", wrote)
+        return (f"{missing}. To fix: pass images=.", wrote)
 
 
 def report(
@@ -72,7 +72,7 @@ def report(
 ) -> ReportResult:
     """Write the page of a run."""
     options = options or ReportOptions()
-    other = "name another file with --output"
+    other = "name another file"
     path = options.output or run.path / "report.html"
     path = check_output(path, run, *others, suffixes=(".html", ".htm"), other=other)
     held_out = HeldOut.of(run)

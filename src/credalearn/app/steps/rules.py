@@ -105,7 +105,7 @@ def compare_rules(
     if annotations.contains == "statements":
         raise CredalError(
             f"{path} contains statements, which are labels already: no rule makes them. To fix: "
-            "leave out --rules."
+            "leave out rules=."
         )
     check_unweighted(annotations, "the test on held-out votes counts people")
     if annotations.kind not in ("votes", "counts"):

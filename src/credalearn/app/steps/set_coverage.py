@@ -204,7 +204,7 @@ def _strata(
     if not enough:
         raise CredalError(
             f"no value of {by!r} has enough calibration items for sets of its own. To fix: leave "
-            "out --stratum, or annotate more items and recalibrate."
+            "out stratum=, or annotate more items and recalibrate."
         )
     return [name if name in enough else REST for name in names]
 
@@ -297,7 +297,7 @@ def strata_of_batch(
         return _known([f"{value:g}" for value in batch.X[:, features.index(by)]], inflation)
     raise CredalError(
         f"the sets of {run.path} are calibrated by {by!r}, and the data have no such column. To "
-        "fix: add it, or certify the sets again without --stratum."
+        "fix: add it, or certify the sets again without stratum=."
     )
 
 
@@ -330,6 +330,6 @@ def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> l
     if missing:
         raise CredalError(
             f"no row with {column!r} for {many(len(missing), 'item')} of {run.path}: "
-            f"{listed(missing, 3)}. To fix: pass the whole table with --table."
+            f"{listed(missing, 3)}. To fix: pass the whole table with table=."
         )
     return [found[item] for item in items]

@@ -107,7 +107,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     if images and used["backbone"] in ("auto", *TABLE_BACKBONES):
         raise CredalError(
             f"the backbone {used['backbone']!r} takes vectors, not images. To fix: choose a "
-            "network for images, such as resnet18, or pass --features."
+            "network for images, such as resnet18, or pass features=."
         )
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
@@ -302,15 +302,15 @@ def _check_classes(data: Dataset, rows: np.ndarray) -> None:
         raise CredalError(
             f"{data.annotations.source.path} has {number:,} classes; train takes at most "
             f"{_MOST_CLASSES:,}, as each prediction keeps bounds for every class. To fix: merge "
-            "rare classes with --map."
+            "rare classes with map=."
         )
     seen = data.counts[rows].sum(0) > 0
     missing = [name for name, ok in zip(data.annotations.classes, seen, strict=True) if not ok]
     if missing:
         stated = data.annotations.contains == "statements"  # which cannot be mapped
-        merge = "" if stated else ", merge it into another class with --map"
+        merge = "" if stated else ", merge it into another class with map="
         raise CredalError(
             f"no training item of {data.annotations.source.path} has a vote for "
-            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}{merge}"
-            ", or choose another --random-state."
+            f"{listed(missing, 3)}. To fix: leave out its votes with missing={missing[0]!r}{merge}"
+            ", or choose another random_state=."
         )
