@@ -194,3 +194,16 @@ def test_line_search_avoids_nonfinite_values() -> None:
     start = torch.full((3,), -0.999, dtype=torch.float64)
     found = linear.minimize(differentiated(barrier), start, most_steps=100, slope=1e-8, gain=0)
     assert_close(found, torch.full_like(found, 2**0.5 - 1), atol=1e-5, rtol=0)
+
+
+def test_a_slope_that_never_flattens_is_followed_without_a_curvature() -> None:
+    def downhill(x: Tensor) -> tuple[float, Tensor]:
+        return float(x.sum()), torch.ones_like(x)
+
+    start = torch.zeros(3, dtype=torch.float64)
+    near, far = (
+        linear.minimize(downhill, start, most_steps=steps, slope=0, gain=0) for steps in (1, 3)
+    )
+    assert far.isfinite().all()
+    assert (far < near).all()
+    assert (near < start).all()
