@@ -114,6 +114,7 @@ def narrowest_scale(
     *,
     coverage: float,
     strata: Sequence[str] | None = None,
+    among: Sequence[Scale] = NARROW,
 ) -> Scale:
     """The scale whose boxes are narrowest on average, on items that calibrate nothing else."""
     sets = (lower, upper, probs)
@@ -123,7 +124,7 @@ def narrowest_scale(
         low, high = found.widen(*sets, strata=strata)
         return float((high - low).mean())
 
-    return min(NARROW, key=width)
+    return min(among, key=width)
 
 
 def _radius(off: Tensor, coverage: float) -> float:

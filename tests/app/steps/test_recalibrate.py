@@ -131,7 +131,7 @@ def test_images_are_resized_as_in_training(tmp_path: Path) -> None:
     new = old.recalibrate(votes, tmp_path / "new", images=others).run
     assert new.facts.inputs.image_size == 8
     assert len(new.held_out()) == 60
-    with pytest.raises(CredalError, match=r"takes images\. To fix: pass --images"):
+    with pytest.raises(CredalError, match=r"takes images\. To fix: pass images="):
         old.recalibrate(votes, tmp_path / "again", features=team.features)
 
 

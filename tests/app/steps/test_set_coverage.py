@@ -18,7 +18,7 @@ from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale, Stratum, score_strata
 from credalearn.conformal._calibration import NARROW
-from fake_run import add_rule, fake_run, rows_of, with_facts, with_folds
+from fake_run import add_rule, fake_run, grouped, rows_of, with_facts, with_folds
 from present import present
 from small_run import features, make_run
 from team_files import snapshot
@@ -194,6 +194,24 @@ def test_the_scale_is_the_narrowest_on_out_of_fold_predictions(tmp_path: Path) -
     assert found.scale == min(widths, key=lambda each: widths[each])
 
 
+def test_without_folds_a_third_of_the_calibration_groups_chooses_the_scale(tmp_path: Path) -> None:
+    run = grouped(fake_run(tmp_path / "run"), 3)
+    found = certified(run)
+    calibration = run.held_out("calibration")
+    enough = calibration.select(pl.sum_horizontal("^n:.*$") >= 2).to_series()
+    assert found.chose + found.inflation.items == enough.sum()
+    assert f"{found.chose} others chose the scale" in found.lines[0]
+    assert found.inflation.scale in (*NARROW, "none")
+    groups = calibration.filter(enough)["group"].n_unique()
+    assert found.inflation.num_groups == groups - -(-groups // 3)  # none is in both parts
+    assert not found.short
+    again = replace(run, items=run.items.with_columns(pl.col("^n:.*$").reverse()))
+    assert certified(again).chose == found.chose  # drawn without a look at the votes
+    few = certified(fake_run(tmp_path / "few", num_items=1000))
+    assert (few.chose, few.inflation.scale, few.inflation.items) == (0, "relative-variance", 250)
+    assert certified(run, scale="none").chose == 0
+
+
 def test_strata_by_label_and_by_column(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     sites = pl.DataFrame({"item": run.items["item"]}).with_row_index()
@@ -205,7 +223,7 @@ def test_strata_by_label_and_by_column(tmp_path: Path) -> None:
     assert "This holds separately for each site: s0, s1, s2." in found.lines[0]
     seldom = pl.int_range(pl.len()) % 200 == 0
     rare = sites.with_columns(site=pl.when(seldom).then(pl.lit("rare")).otherwise(pl.lit("site")))
-    few = certified(run, stratum="site", table=rare).inflation
+    few = certified(run, stratum="site", table=rare, scale="none").inflation
     assert ([each.name for each in few.strata], few.items) == (["site"], 298)
     with pytest.raises(CredalError, match=r"no column 'city'"):
         certified(run, stratum="city", table=sites)

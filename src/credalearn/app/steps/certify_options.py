@@ -62,7 +62,7 @@ class CertifyOptions:
     scale: Scale | None = option(
         None,
         "Unit in which the sets of an item are widened.",
-        show_default="the narrowest on out-of-fold predictions, or relative-variance",
+        show_default="the narrowest on items that do not calibrate, or relative-variance",
     )
     stratum: str | None = option(
         None,

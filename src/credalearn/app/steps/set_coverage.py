@@ -17,7 +17,7 @@ from credalearn.app.sources import Source, open_source, texts
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Inflation, Scale, score_strata
-from credalearn.conformal._calibration import narrowest_scale
+from credalearn.conformal._calibration import NARROW, narrowest_scale
 from credalearn.conformal.inflation import rank_of
 from credalearn.errors import CredalError
 from credalearn.guarantees._bounds import interval
@@ -26,7 +26,8 @@ from credalearn.predictions import CredalPredictions
 
 Tables: TypeAlias = Sequence[Source]  # with the column of the strata; none for strata by score
 _CONFIDENCE = 0.95
-_ENOUGH = 100  # out-of-fold items to choose a scale by
+_ENOUGH = 100  # items to choose a scale by
+_CHOOSING = 1 / 3  # of the calibration items, where a run has no out-of-fold predictions
 _EDGE = 1e-3
 LABEL = "label"
 REST = "others"  # values with too few calibration items share a stratum
@@ -48,6 +49,7 @@ class WidenedSets:
     counted: bool = True  # whether the number of votes per item is known; otherwise only shares are
     kept: tuple[int, int] | None = None  # kept items: number seen, number covered
     left_out: int = 0  # calibration items with too few votes
+    chose: int = 0  # calibration items that chose the scale, and calibrated nothing
 
     @property
     def saying_nothing(self) -> float:
@@ -122,6 +124,8 @@ class WidenedSets:
             what = "fewer than two votes" if self.counted else "no shares"
             were = "was" if self.left_out == 1 else "were"
             notes = [f"{notes[0]} {self.left_out:,} with {what} {were} left out."]
+        if self.chose:
+            notes[0] += f" {self.chose:,} others chose the scale of the widening."
         if not self.seen:
             return [*notes, "No test item has enough votes to check the widened sets on."]
         low, high = map(percent, self.usual)
@@ -152,23 +156,26 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
             "train on votes, counts or probabilities."
         )
     items = voted_items(run, "calibration")
-    usable = items.usable
-    if not usable.any():
+    if not items.usable.any():
         raise CredalError(
             f"no calibration item of {run.path} has two or more votes, and one vote says nothing "
             "about shares. To fix: collect more votes per item and train again."
         )
+    choosing, usable = items, items.usable
+    if scale is None and distance == "box":
+        choosing, usable = _choosing(run, items)
     by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
     if options.stratum is None:
         edges = _score_edges(run, items.table["score"].to_numpy()[usable])
-    tables = _tables(run, by, table)
+    tables, left_out = _tables(run, by, table), int((~items.usable).sum())
+    if scale is None:
+        scale = _narrowest(choosing, coverage, edges) if distance == "box" else "relative-variance"
+    chose, items = int(items.usable.sum() - usable.sum()), replace(items, usable=usable)
     strata, chosen = _strata(run, items, by, edges, tables, coverage), usable
     if strata is not None and not _enough(strata.count(REST), coverage):
         # Too few together, too: sets of such items contain everything.
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
         strata = [name for name in strata if name != REST]
-    if scale is None:
-        scale = _narrowest(run, coverage, edges) if distance == "box" else "relative-variance"
     found = items.predicted[chosen].inflation(
         items.observed[chosen], coverage=coverage, distance=distance, scale=scale, strata=strata
     )
@@ -180,10 +187,10 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     if strata is not None:
         found = replace(found, by=by, edges=edges)
     if run.facts.group is not None:
-        num_groups = run.items.filter(split="calibration")["group"].n_unique()
+        num_groups = len(np.unique(items.table["group"].to_numpy()[chosen].astype(str)))
         found = replace(found, group=run.facts.group, num_groups=num_groups)
     wide = widened(run, found, voted_items(run, "test"), tables)
-    return replace(wide, left_out=int((~usable).sum()))
+    return replace(wide, left_out=left_out, chose=chose)
 
 
 def _strata(
@@ -213,17 +220,29 @@ def _enough(items: int, coverage: float) -> bool:
     return rank_of(items, coverage) <= items
 
 
-def _narrowest(run: Run, coverage: float, edges: tuple[float, ...]) -> Scale:
-    """The scale with the narrowest sets on out-of-fold predictions, or the default."""
-    items = voted_items(run, OUT_OF_FOLD)
+def _choosing(run: Run, items: VotedItems) -> tuple[VotedItems, np.ndarray]:
+    """The items that choose a scale, and which of the calibration items do not."""
+    out_of_fold = voted_items(run, OUT_OF_FOLD)
+    if out_of_fold.usable.sum() >= _ENOUGH:
+        return out_of_fold, items.usable
+    # The run of a method given by name: some of the groups, drawn without a look at their votes.
+    names = items.table["item" if run.facts.group is None else "group"].to_numpy().astype(str)
+    known, group = np.unique(names, return_inverse=True)
+    drawn = (np.random.default_rng(0).permutation(len(known)) < _CHOOSING * len(known))[group]
+    if (items.usable & drawn).sum() < _ENOUGH:
+        return out_of_fold, items.usable
+    return replace(items, usable=items.usable & drawn), items.usable & ~drawn
+
+
+def _narrowest(items: VotedItems, coverage: float, edges: tuple[float, ...]) -> Scale:
+    """The scale with the narrowest sets, or the default where too few items choose it."""
     if items.usable.sum() < _ENOUGH:
         return "relative-variance"
     pred, score = items.predicted[items.usable], items.table["score"].to_numpy()[items.usable]
     strata = score_strata(score, edges) if edges else None
-    said = items.observed[items.usable]
-    return narrowest_scale(
-        said, pred.lower, pred.upper, pred.probs, coverage=coverage, strata=strata
-    )
+    bounds, said = (pred.lower, pred.upper, pred.probs), items.observed[items.usable]
+    scales = (*NARROW, "none")  # the last for sets that are as wide as they must be
+    return narrowest_scale(said, *bounds, coverage=coverage, strata=strata, among=scales)
 
 
 def widened(run: Run, inflation: Inflation, items: VotedItems, tables: Tables = ()) -> WidenedSets:
