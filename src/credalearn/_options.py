@@ -1,6 +1,8 @@
 """Options stated once: a dataclass field is the keyword, the check and the command option."""
 
+from collections.abc import Sequence
 from dataclasses import MISSING, field, fields
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
@@ -79,13 +81,22 @@ def check_options(options: Any) -> None:
 
 def options_of(verb: str, kind: type[T], given: dict[str, Any]) -> T:
     """The keywords that ``verb`` was called with, as its options; an unknown one is a TypeError."""
-    known = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    (options,) = all_options_of(verb, (kind,), given)
+    assert isinstance(options, kind)
+    return options
+
+
+def all_options_of(verb: str, kinds: Sequence[Any], given: dict[str, Any]) -> list[Any]:
+    """The same where they are of several kinds: each takes those that it has."""
+    names = [[each.name for each in fields(kind)] for kind in kinds]
+    known = list(dict.fromkeys(chain(*names)))
     for name in given:
         if name not in known:
             near = nearest(name, known)
             fix = f"take one of {', '.join(known)}" if near is None else f"write {near}"
             raise TypeError(f"{verb} has no option {name}. To fix: {fix}.")
-    return kind(**given)
+    mine = [{name: given[name] for name in own if name in given} for own in names]
+    return [kind(**each) for kind, each in zip(kinds, mine, strict=True)]
 
 
 def keywords(options: Any) -> dict[str, Any]:

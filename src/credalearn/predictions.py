@@ -251,6 +251,8 @@ class CredalPredictions:
     def _columns(self, classes: Sequence[Any] | None) -> dict[str, Any]:
         parts = {"probability": self.probs, "lower": self.lower, "upper": self.upper}
         numbers = range(self.probs.shape[1])
+        if classes is not None and len(classes) != len(numbers):
+            raise CredalError(f"classes must name all {len(numbers)} classes; got {len(classes)}.")
         named = zip(numbers, numbers if classes is None else classes, strict=True)
         arrays = {part: each.detach().double().cpu().numpy() for part, each in parts.items()}
         return {f"{part}_{name}": arrays[part][:, k] for k, name in named for part in arrays}

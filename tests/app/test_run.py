@@ -124,9 +124,9 @@ def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
     before = snapshot(run.path)
     old = Run.load(run.path)
     with_facts(run, truth="gold")
-    with pytest.raises(cl.CredalError, match=r"has replaced the run\. To fix: run the command"):
+    with pytest.raises(cl.CredalError, match=r"been replaced since it was read\. To fix: load the"):
         add_rule(old, max_error=0.2)
-    with pytest.raises(cl.CredalError, match="another process has replaced the run"):
+    with pytest.raises(cl.CredalError, match="been replaced since it was read"):
         old.load_model()
     assert snapshot(run.path).keys() == before.keys()
 
@@ -139,7 +139,7 @@ def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
     assert Run.load(run.path).facts == run.facts
     numbers = count()
     monkeypatch.setattr("credalearn.app.run_files.stamps_of", lambda _: (next(numbers),))
-    with pytest.raises(cl.CredalError, match="is busy: another process has replaced the run"):
+    with pytest.raises(cl.CredalError, match="is busy: it is being replaced"):
         Run.load(run.path)
 
 

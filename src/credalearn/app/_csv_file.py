@@ -214,9 +214,10 @@ class CsvFile:
         byte = ""
         if isinstance(error, UnicodeDecodeError):
             byte = f"; it contains the byte 0x{error.object[error.start]:02x}"
+        known = self._encoding == "utf-8"
+        fix = "save it as UTF-8, or pass encoding='cp1252'" if known else "leave out encoding="
         raise CredalError(
-            f"{self.path} is not {self._encoding} text throughout{byte}. To fix: save it as UTF-8, "
-            "or pass encoding='cp1252'."
+            f"{self.path} is not {self._encoding} text throughout{byte}. To fix: {fix}."
         ) from error
 
 

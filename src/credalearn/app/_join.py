@@ -46,7 +46,7 @@ def _read_gold(
     column = gold_column(options.gold)
     if options.gold is None or column is not None:
         return None if column is None else _gold_of(items, columns[column], place)
-    source = open_source(options.gold)
+    source = open_source(options.gold, called="the gold labels")
     name = find(source.columns, _GOLD)
     if name is None:
         source.refuse(
@@ -92,6 +92,11 @@ def join_table(
             drop=options.drop,
             names=options.names,
             categories=options.categories,
+        )
+    if options.item not in (None, annotations.source.item, table.item):
+        raise CredalError(
+            f"{' and '.join(map(str, table.paths))} must have the column {options.item!r} that "
+            f"names the items; {table.item!r} would name them. To fix: correct or leave out item=."
         )
     gold = _read_gold(options, named, table.items, table.extra, table.place)
     annotated, unvoted = _annotated(annotations, gold)

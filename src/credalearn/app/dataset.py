@@ -288,15 +288,19 @@ class Dataset:
         return lines + [f"Left out: {many(count, 'item')} {why}" for why, count in left_out]
 
     def to_polars(self) -> pl.DataFrame:
-        """One row per item: item, split, group, truth, digest, votes ``n:CLASS``, features."""
-        values = {}
+        """One row per item: item, split, group, truth, digest, votes ``n:CLASS``, features.
+
+        A feature that has the name of another column is called ``feature:NAME``.
+        """
+        values, table = {}, self.table()
         if isinstance(self.X, pl.DataFrame):
             values = {each.name: each for each in self.X.get_columns()}
         elif self.inputs.kind == "features":
             values = dict(zip(self.inputs.features, self.X.T, strict=True))
         elif self.X.ndim == 1:
             values = {"text": pl.Series(self.X)}
-        return self.table().with_columns(**{name: pl.Series(each) for name, each in values.items()})
+        names = {each: f"feature:{each}" if each in table.columns else each for each in values}
+        return table.with_columns(**{names[k]: pl.Series(each) for k, each in values.items()})
 
     def to_pandas(self) -> Any:
         """The same as a pandas table."""

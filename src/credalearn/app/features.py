@@ -49,7 +49,7 @@ def read_features(
     categories: Sequence[str] | None = None,
 ) -> FeatureTable:
     """Features from sources with one row per item: of training, or the ``names`` of a model."""
-    sources = [open_source(each) for each in data]
+    sources = [open_source(each, called="the features") for each in data]
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:
@@ -223,7 +223,8 @@ def row_digests(values: Features) -> list[str]:
     if isinstance(values, pl.DataFrame):
         named = values.select(pl.col(pl.String).fill_null(""))
         rest = ["\0".join(row) for row in named.iter_rows()]
-        values = values.select(pl.col(pl.Float64)).to_numpy()
+        numeric = values.select(pl.col(pl.Float64))
+        values = numeric.to_numpy() if numeric.width else np.empty((len(values), 0))
     with np.errstate(over="ignore"):  # a feature beyond float32 is infinite here
         rows = np.ascontiguousarray(values, dtype="<f4") + np.float32(0)  # −0 is 0
     pairs = zip(rows, rest, strict=True)

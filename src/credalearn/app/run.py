@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import polars as pl
 
 from credalearn._files import whole_file, writing
-from credalearn._options import options_of
+from credalearn._options import all_options_of, options_of
 from credalearn.app.column_names import same_field
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import (
@@ -123,13 +123,14 @@ class Run:
             votes: A file or table of annotations, ``Annotations`` or a ``Dataset``; None with gold
                 labels.
             folder: Folder of the run.
-            options: Keywords of ``ImportOptions``.
+            options: Keywords of ``ImportOptions``, and of ``read_annotations`` for the votes.
         """
+        from credalearn.app.readers.options import ReaderOptions
         from credalearn.app.steps.import_predictions import ImportOptions, import_predictions
 
-        return import_predictions(
-            probs, votes, folder, options_of("Run.from_predictions", ImportOptions, options)
-        )
+        kinds = (ImportOptions, ReaderOptions)
+        chosen = all_options_of("Run.from_predictions", kinds, options)
+        return import_predictions(probs, votes, folder, *chosen)
 
     def __repr__(self) -> str:
         splits = ", ".join(f"{count:,} {name}" for name, count in self.facts.splits.items())
@@ -172,11 +173,19 @@ class Run:
         check_there(self.path, self.stamps)
         # A failed request, and one through another record, counts as well.
         run = self if stamps_of(self.path) == self.stamps else Run.load(self.path)
-        found = certify(run, options_of("run.certify", CertifyOptions, options))
-        # What it wrote itself, so that run.predict() can be called next.
-        self.guarantee, self.sets = found.run.guarantee, found.run.sets
-        self.requests, self.stamps = found.run.requests, found.run.stamps
+        try:
+            found = certify(run, options_of("run.certify", CertifyOptions, options))
+        except CredalError:
+            if stamps_of(self.path) != self.stamps:  # it counts the request all the same
+                self._take(Run.load(self.path))
+            raise
+        self._take(found.run)  # so that run.predict() can be called next
         return found
+
+    def _take(self, other: "Run") -> None:
+        """What another reading of this run knows of its guarantee."""
+        self.guarantee, self.sets, self.requests = other.guarantee, other.sets, other.requests
+        self.outdated, self.stamps = other.outdated, other.stamps
 
     def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":
         """A label, its bounds and a decision for each item; as a frame, or written to a file.
@@ -200,13 +209,14 @@ class Run:
     def recalibrate(self, votes: Any, folder: str | Path, **options: Any) -> "Recalibration":
         """Check the model on newly annotated items, and calibrate it on them in a new run.
 
-        The new probabilities of an imported run are its ``features``.
+        The new probabilities of an imported run are its ``features``. Keywords of
+        ``read_annotations`` are for the votes, where they are a file or a table.
         """
+        from credalearn.app.readers.options import ReaderOptions
         from credalearn.app.steps.recalibrate import RecalibrateOptions, recalibrate
 
-        return recalibrate(
-            self, votes, folder, options_of("run.recalibrate", RecalibrateOptions, options)
-        )
+        kinds = (RecalibrateOptions, ReaderOptions)
+        return recalibrate(self, votes, folder, *all_options_of("run.recalibrate", kinds, options))
 
     def report(self, *others: "Run", **options: Any) -> "ReportResult":
         """Write a one-page HTML report about the run, compared with others."""

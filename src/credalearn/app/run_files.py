@@ -68,13 +68,16 @@ def read_run(path: Path) -> dict[str, Any]:
             if reason is not None:
                 raise reason
             return {**fields, "stamps": stamps}
-    raise _replaced(path)
+    raise CredalError(f"{path} is busy: it is being replaced. To fix: wait for it.")
 
 
 def check_there(path: Path, stamps: Stamps) -> None:
-    """Refuse a run that another process has replaced since it was read."""
+    """Refuse a run that has been replaced since it was read."""
     if stamps and stamp(path / "run.json") != stamps["run.json"]:
-        raise _replaced(path)
+        raise CredalError(
+            f"{path} has been replaced since it was read. To fix: load the run again; a command "
+            "does so when it is run again."
+        )
 
 
 def stamps_of(path: Path) -> Stamps:
@@ -176,12 +179,6 @@ def _certified(
     except (CredalError, KeyError, msgspec.ValidationError) as error:  # of another version
         why = shorten(CredalError(str(error)).reason, 300)
         raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
-
-
-def _replaced(path: Path) -> CredalError:
-    return CredalError(
-        f"{path} is busy: another process has replaced the run. To fix: run the command again."
-    )
 
 
 def _bytes(path: Path) -> bytes:

@@ -86,8 +86,12 @@ def open_source(
     *,
     encoding: str | None = None,
     delimiter: str | None = None,
+    called: str = "the table",
 ) -> Source:
-    """Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file, or what is in memory."""
+    """Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file; or what is in memory.
+
+    ``called`` is what messages call a table in memory.
+    """
     if isinstance(data, Source):
         return data
     if isinstance(data, np.ndarray | Mapping):
@@ -95,7 +99,7 @@ def open_source(
         given = {str(name): np.asarray(each) for name, each in arrays.items()}
         return _of_arrays(Path("the array"), given)
     if not isinstance(data, str | PathLike):
-        return _from_frame(data)
+        return _from_frame(data, Path(called))
     path = Path(data)
     with _naming(path):
         file = _regular_file(path)
@@ -203,13 +207,15 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
     return Source(path, "table", "Parquet", columns, _row, blocks)
 
 
-def _from_frame(data: Any) -> Source:
+def _from_frame(data: Any, path: Path) -> Source:
     """A pandas or polars table."""
-    path = Path("the table")
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         data = data.reset_index() if any(name is not None for name in data.index.names) else data
+        names = list(map(str, data.columns))
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise CredalError(f"two columns are called {twice[0]!r}. To fix: rename one of them.")
         data = pl.DataFrame({str(name): _series(data[name]) for name in data.columns})
     if not isinstance(data, pl.DataFrame):
         raise CredalError(
@@ -229,7 +235,10 @@ def _series(column: Any) -> pl.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
         return pl.Series(column.to_numpy())
     cells = zip(column, column.isna(), strict=True)
-    return pl.Series([None if missing else each for each, missing in cells], strict=False)
+    known = pl.Series([None if missing else each for each, missing in cells], strict=False)
+    if known.dtype not in (pl.Object, pl.Duration):
+        return known
+    return pl.Series([None if each is None else str(each) for each in known])  # as in a CSV file
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:

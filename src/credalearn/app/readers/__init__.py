@@ -110,7 +110,8 @@ def read_later(
 ) -> Annotations:
     """Annotations of a later round or of another split, as they continue the first."""
     options = first.source.reading or ReaderOptions()
-    opened = open_source(source, encoding=options.encoding, delimiter=options.delimiter)
+    how = {"encoding": options.encoding, "delimiter": options.delimiter}
+    opened = open_source(source, **how, called="the later votes")
     kept: dict[str, Any] = {
         role: None if (name := getattr(options, role)) is None or not _has(opened, name) else name
         for role in ("item", "annotator", "label", "weight", "question")
@@ -130,7 +131,8 @@ def read_later(
 
 def _read(data: Any, options: ReaderOptions) -> Annotations:
     """By the reader asked for, or the first that recognizes the content."""
-    source = open_source(data, encoding=options.encoding, delimiter=options.delimiter)
+    how = {"encoding": options.encoding, "delimiter": options.delimiter}
+    source = open_source(data, **how, called="the votes")
     try:
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)

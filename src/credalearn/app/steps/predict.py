@@ -175,7 +175,7 @@ def find_decision(run: Run, threshold: float | None, *, otherwise: str = "") -> 
     if run.guarantee is None:
         raise CredalError(
             f"{run.path} has no guarantee, so nothing can be decided. To fix: "
-            f"{run.certify_command}; or pass threshold={otherwise}."
+            f"certify it, as with {run.certify_command}; or pass threshold={otherwise}."
         )
     return run.guarantee.decide
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -330,7 +331,14 @@ def _tables(run: Run, by: str | None, table: Any = None) -> Tables:
     inputs = run.facts.inputs
     table = inputs.table or None if table is None else table
     paths = [inputs.path, *inputs.later] if table is None else [table]
-    return [] if by in (*SCORE_WORDS, LABEL) else [open_source(each) for each in paths]
+    if by in (*SCORE_WORDS, LABEL):
+        return []
+    if table is None and not all(Path(each).exists() for each in paths):  # or was never a file
+        raise CredalError(
+            f"the column {by!r} was in {listed(paths)}, which is no file now. To fix: pass the "
+            "table with table=."
+        )
+    return [open_source(each) for each in paths]
 
 
 def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> list[str | None]:
@@ -341,7 +349,7 @@ def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> l
         named = item_column(source, (inputs.item,), (*inputs.features, name))
         block = source.read(dict.fromkeys((named, name)))
         values = block[name]
-        if column in inputs.features:
+        if column in inputs.features and column not in inputs.categories:
             values = values.cast(pl.Float64).map_elements(lambda x: f"{x:g}", pl.String)
         text = texts(values.to_frame()).to_series()
         found |= zip(item_names(source, block[named]), text, strict=True)

@@ -90,12 +90,12 @@ class TrainOptions:
 def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None) -> Run:
     """Train on annotated items and write a run."""
     started = time.monotonic()
-    options, output = options or TrainOptions(), Path(folder)
     if not isinstance(data, Dataset):
         raise CredalError(
             f"data must be a credalearn.Dataset; got {type(data).__name__}. To fix: pass "
             "Dataset(read_annotations(votes), …)."
         )
+    options, output = options or TrainOptions(), Path(folder)
     data = data.split() if data.part is None else data
     rows = np.flatnonzero(data.part == "train")
     _check_classes(data, rows)

@@ -1,0 +1,77 @@
+"""Tables in memory as a Python user has them: categories alone, odd columns, mistyped names."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import credalearn as cl
+
+NUMBER = 120
+RNG = np.random.default_rng(0)
+SIZE = RNG.normal(size=NUMBER)
+YES = RNG.binomial(5, 1 / (1 + np.exp(-4 * SIZE)))
+VOTES = pd.DataFrame({"item": range(NUMBER), "no": 5 - YES, "yes": YES})
+COLORS = np.where(SIZE > 0, "red", "blue")
+FEATURES = pd.DataFrame({"item": range(NUMBER), "size": SIZE, "color": COLORS})
+
+
+def dataset(features: pd.DataFrame = FEATURES, **options: object) -> cl.Dataset:
+    return cl.Dataset(cl.read_annotations(VOTES, format="counts"), features=features, **options)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> cl.Run:
+    return cl.Run.train(dataset(), tmp_path / "run")
+
+
+def test_categories_alone_are_features(tmp_path: Path) -> None:
+    run = cl.Run.train(dataset(FEATURES[["item", "color"]]), tmp_path / "run")
+    labels = run.predict(FEATURES[["item", "color"]], threshold=1).to_pandas()["label"]
+    assert ((labels == "yes") == (COLORS == "red")).all()
+
+
+def test_a_category_is_a_stratum(run: cl.Run) -> None:
+    found = run.certify(set_coverage=0.5, stratum="color", table=FEATURES).sets
+    assert found is not None
+    assert [each.name for each in found.inflation.strata] == ["blue", "red"]
+    with pytest.raises(cl.CredalError, match=r"'color' was in .*the features.* with table=\.$"):
+        run.certify(set_coverage=0.6, stratum="color")
+
+
+def test_new_votes_are_read_with_options(run: cl.Run, tmp_path: Path) -> None:
+    names = [f"new {number}" for number in range(NUMBER)]
+    votes = VOTES.assign(item=names, yes=YES + 1)
+    features = FEATURES.assign(item=names, size=SIZE + 0.01)
+    new = run.recalibrate(votes, tmp_path / "new", features=features, format="counts")
+    assert len(new.run.held_out()) == NUMBER
+    with pytest.raises(TypeError, match=r"no option formt\. To fix: write format"):
+        run.recalibrate(votes, tmp_path / "other", formt="counts")
+
+
+def test_a_failed_request_is_known_at_once(run: cl.Run) -> None:
+    with pytest.raises(cl.CredalError, match="cannot be certified"):
+        run.certify(max_error=0.001)
+    assert [each.asked["max_error"] for each in run.requests] == [0.001]
+    with pytest.raises(cl.CredalError, match=r"certify it, as with .* --again"):
+        run.predict(FEATURES)
+
+
+def test_no_column_is_lost_or_taken_for_another() -> None:
+    table = dataset(FEATURES.assign(truth=1.5)).to_pandas()
+    assert set(table["truth"].dropna()) == {"no", "yes"}
+    assert (table["feature:truth"] == 1.5).all()
+    other = r"the features must have the column 'itme' that names the items; 'item' would"
+    with pytest.raises(cl.CredalError, match=other):
+        dataset(item="itme")
+    with pytest.raises(cl.CredalError, match="two columns are called 'size'"):
+        dataset(pd.concat([FEATURES, FEATURES[["size"]]], axis=1))
+
+
+def test_periods_and_spans_are_texts() -> None:
+    days = pd.period_range("2020", periods=NUMBER, freq="D")
+    with pytest.raises(cl.CredalError, match="'day' contains dates"):
+        dataset(FEATURES.assign(day=days))
+    spans = dataset(FEATURES.assign(span=pd.to_timedelta(RNG.integers(0, 3, NUMBER), "D")))
+    assert spans.to_pandas()["span"].nunique() == 3
