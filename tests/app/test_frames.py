@@ -46,8 +46,8 @@ def test_new_votes_are_read_with_options(run: cl.Run, tmp_path: Path) -> None:
     features = FEATURES.assign(item=names, size=SIZE + 0.01)
     new = run.recalibrate(votes, tmp_path / "new", features=features, format="counts")
     assert len(new.run.held_out()) == NUMBER
-    with pytest.raises(TypeError, match=r"no option formt\. To fix: write format"):
-        run.recalibrate(votes, tmp_path / "other", formt="counts")
+    with pytest.raises(TypeError, match=r"no option labels\. To fix: write label"):
+        run.recalibrate(votes, tmp_path / "other", labels="counts")
 
 
 def test_a_failed_request_is_known_at_once(run: cl.Run) -> None:
