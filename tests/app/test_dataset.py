@@ -59,7 +59,9 @@ def test_items_without_counterpart_are_refused_or_left_out(tmp_path: Path) -> No
     assert repr(data) == "Dataset(1 item with features)"
     assert repr(votes).startswith("Annotations('votes', 2 items, 2 classes, from '")
     assert data.inputs.left_out == {"without features": 1, "without annotations": 2}
-    with pytest.raises(cl.CredalError, match=r"are 'a', 'b'; those of the features are 'x'.*item="):
+    with pytest.raises(
+        cl.CredalError, match=r"are 'a', 'b'; those of the table of features are 'x'.*item="
+    ):
         Dataset(votes, features=pl.DataFrame({"item": ["x"], "size": [1.0]}))
     np.save(tmp_path / "f.npy", np.eye(2))
     with pytest.raises(cl.CredalError, match=r"npy are '0', '1'\. To fix: save an .npz with"):
@@ -239,7 +241,7 @@ def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) ->
     assert data.items == kept["item"].to_list()
     twice = pl.DataFrame({"item": ["x040", "x040"], "gold": ["cat", "dog"]})
     with pytest.raises(
-        cl.CredalError, match=r"label 'dog' here and 'cat' in the gold labels, row 1"
+        cl.CredalError, match=r"label 'dog' here and 'cat' in the table of gold labels, row 1"
     ):
         Dataset(voted, features=table, gold=twice)
     with pytest.raises(cl.CredalError, match=r"no column name looks like a true class"):

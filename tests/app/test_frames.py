@@ -36,8 +36,9 @@ def test_a_category_is_a_stratum(run: cl.Run) -> None:
     found = run.certify(set_coverage=0.5, stratum="color", table=FEATURES).sets
     assert found is not None
     assert [each.name for each in found.inflation.strata] == ["blue", "red"]
-    with pytest.raises(cl.CredalError, match=r"'color' was in .*the features.* with table=\.$"):
+    with pytest.raises(cl.CredalError, match=r"'color' was in .*the table of features.* table=\.$"):
         run.certify(set_coverage=0.6, stratum="color")
+    assert "does not show the widened sets: the column 'color'" in run.report().lines[0]
 
 
 def test_new_votes_are_read_with_options(run: cl.Run, tmp_path: Path) -> None:
@@ -48,6 +49,12 @@ def test_new_votes_are_read_with_options(run: cl.Run, tmp_path: Path) -> None:
     assert len(new.run.held_out()) == NUMBER
     with pytest.raises(TypeError, match=r"no option labels\. To fix: write label"):
         run.recalibrate(votes, tmp_path / "other", labels="counts")
+    named = FEATURES.rename(columns={"item": "key"}).assign(key=names, size=SIZE + 0.02)
+    new = run.recalibrate(votes, tmp_path / "key", features=named, item="key", format="counts")
+    assert len(new.run.held_out()) == NUMBER
+    read = cl.read_annotations(votes, format="counts")
+    with pytest.raises(cl.CredalError, match="Leave out format=, as the votes are read"):
+        run.recalibrate(read, tmp_path / "other", features=features, format="counts")
 
 
 def test_a_failed_request_is_known_at_once(run: cl.Run) -> None:
@@ -62,7 +69,7 @@ def test_no_column_is_lost_or_taken_for_another() -> None:
     table = dataset(FEATURES.assign(truth=1.5)).to_pandas()
     assert set(table["truth"].dropna()) == {"no", "yes"}
     assert (table["feature:truth"] == 1.5).all()
-    other = r"the features must have the column 'itme' that names the items; 'item' would"
+    other = r"the table of features must have the column 'itme' that names the items; 'item' would"
     with pytest.raises(cl.CredalError, match=other):
         dataset(item="itme")
     with pytest.raises(cl.CredalError, match="two columns are called 'size'"):

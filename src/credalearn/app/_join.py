@@ -46,7 +46,7 @@ def _read_gold(
     column = gold_column(options.gold)
     if options.gold is None or column is not None:
         return None if column is None else _gold_of(items, columns[column], place)
-    source = open_source(options.gold, called="the gold labels")
+    source = open_source(options.gold, called="the table of gold labels")
     name = find(source.columns, _GOLD)
     if name is None:
         source.refuse(

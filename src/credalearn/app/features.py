@@ -49,7 +49,7 @@ def read_features(
     categories: Sequence[str] | None = None,
 ) -> FeatureTable:
     """Features from sources with one row per item: of training, or the ``names`` of a model."""
-    sources = [open_source(each, called="the features") for each in data]
+    sources = [open_source(each, called="the table of features") for each in data]
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:

@@ -10,7 +10,7 @@ on; ``guarantee.json`` and ``sets.json`` what ``certify`` computed from these pr
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from shlex import quote
@@ -176,8 +176,10 @@ class Run:
         try:
             found = certify(run, options_of("run.certify", CertifyOptions, options))
         except CredalError:
-            if stamps_of(self.path) != self.stamps:  # it counts the request all the same
-                self._take(Run.load(self.path))
+            with suppress(CredalError):
+                known = Run.load(self.path)  # it counts the request all the same
+                if known.stamps["run.json"] == self.stamps.get("run.json"):
+                    self._take(known)
             raise
         self._take(found.run)  # so that run.predict() can be called next
         return found

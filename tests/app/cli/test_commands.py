@@ -163,11 +163,14 @@ def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
 
 def test_errors_spell_keywords_as_options() -> None:
     said = {
-        "my_salt=1, or --my-salt=2": "--my-salt 1, or --my-salt=2",
+        "with my_salt=1, or --my-salt=2": "with --my-salt 1, or --my-salt=2",
         "pass my_salt='sea', or my_salt='-1'.": "pass --my-salt sea, or --my-salt=-1.",
         "with my_salt='a b' (my_salt=True)": "with --my-salt 'a b' (--my-salt)",
-        "leave out my_salt=, or my_salt=False.": "leave out --my-salt, or --no-my-salt.",
-        "not your_my_salt=3, 'my_salt=3' or runs/my_salt=3": None,
+        "pass my_salt='x,my_salt=y'": "pass --my-salt 'x,my_salt=y'",
+        "the item's: leave out my_salt=": "the item's: leave out --my-salt",
+        "or my_salt=False.": "or --no-my-salt.",
+        "not your_my_salt=3, 'a my_salt=3' or runs/my_salt=3": None,
+        "my_salt=1/votes.csv, https://x.org/?my_salt=1, my_salt=sea": None,
     }
     for python, flags in said.items():
         with pytest.raises(CredalError) as error, _naming_options(["my_salt"]):
@@ -178,7 +181,7 @@ def test_errors_spell_keywords_as_options() -> None:
 WRONG = {
     "certify r --max-error 2": "--max-error must be above 0",
     "certify r --called cat=2": "--called must be above 0",
-    "certify r --max-error 0.1 --capacity 0.2": "--max-error 0.1 and --capacity 0.2 exclude",
+    "certify r --max-error 0.1 --capacity 0.2": "Pass --max-error 0.1 or --capacity 0.2, not both",
     "predict r d.csv -o o.csv --threshold 0.5 --no-decision": "--threshold must be left out",
     "train v.csv -o r --epochs 0": "--epochs must be 1 or more",
     "predict r d.csv -o o.csv --threshold 2": "--threshold .* at most 1; got 2.0.$",

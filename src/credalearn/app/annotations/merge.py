@@ -28,7 +28,7 @@ def merge(
             f"{second.source.path}: {many(len(others), 'item has', 'items have')} the name of a "
             f"different item of {first.source.path}, such as {shown(others[0])}: the names start "
             "again in each file. To fix: give every item a name of its own, or pass a file of "
-            "another split with validation= or test=."
+            "another split as validation or test items."
         )
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
     if all(list(each.classes) == sorted(each.classes) for each in (first, second)):

@@ -62,7 +62,7 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
                 if isinstance(part, dict):
                     facts |= part
                 elif not (json or quiet):
-                    print(visible(_as_flags(part, stated)))
+                    print(visible(part if part.startswith("Wrote ") else _as_flags(part, stated)))
         if json:
             import msgspec  # training and measuring work without it
 
@@ -96,17 +96,22 @@ def _as_flags(text: str, names: Iterable[str]) -> str:
     A message names them as Python does, since both have the same messages.
     """
     name = f"({'|'.join(names)})"
-    value = r"(?:(True|False)\b|'(-?)([\w./:-]+)'|(?=([^\s.,;:)])))?"
-    spelled = re.compile(rf"^{name}(?= must )|(?<![-\w/'\"]){name}={value}")
+    value = r"(?:(True|False)\b|'(-?)([^']*)'|(?=\d)|(?=[\s.,;:)]|$))"
+    # Not in a path, a URL or a quotation: these are data.
+    option = rf"^{name}(?= must )|(?<=[\s(]){name}={value}"
+    spelled = re.compile(rf"{option}|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)")
 
     def flag(found: re.Match[str]) -> str:
-        rule, option, switch, minus, value, other = found.groups()
-        start = f"--{'no-' * (switch == 'False')}{(rule or option).replace('_', '-')}"
-        if value is not None:
-            return f"{start}={minus}{value}" if minus else f"{start} {value}"
-        return f"{start} " if other else start
+        rule, named, switch, minus, text, *_ = found.groups()
+        if rule is None and named is None:
+            return found[0]
+        start = f"--{'no-' * (switch == 'False')}{(rule or named).replace('_', '-')}"
+        if text is not None:
+            text = text if re.fullmatch(r"[\w./:-]+", text) else f"'{text}'"
+            return f"{start}=-{text}" if minus else f"{start} {text}"
+        return f"{start} " if found.string[found.end() :][:1].isdigit() else start
 
-    return spelled.sub(flag, text)
+    return text if "credalearn " in text else spelled.sub(flag, text)
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:

@@ -105,13 +105,22 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
     return found
 
 
+def read_votes(source: Any, options: ReaderOptions) -> Annotations:
+    """Annotations next to other inputs: ``item`` may name a column that only those have."""
+    how = {"encoding": options.encoding, "delimiter": options.delimiter}
+    opened = open_source(source, **how, called="the table of votes")
+    if options.item is not None and not _has(opened, options.item):
+        options = replace(options, item=None)
+    return _read(opened, options)
+
+
 def read_later(
     source: str | PathLike[str] | Any, first: Annotations, *, item: str | None = None
 ) -> Annotations:
     """Annotations of a later round or of another split, as they continue the first."""
     options = first.source.reading or ReaderOptions()
     how = {"encoding": options.encoding, "delimiter": options.delimiter}
-    opened = open_source(source, **how, called="the later votes")
+    opened = open_source(source, **how, called="the table of later votes")
     kept: dict[str, Any] = {
         role: None if (name := getattr(options, role)) is None or not _has(opened, name) else name
         for role in ("item", "annotator", "label", "weight", "question")
@@ -132,7 +141,7 @@ def read_later(
 def _read(data: Any, options: ReaderOptions) -> Annotations:
     """By the reader asked for, or the first that recognizes the content."""
     how = {"encoding": options.encoding, "delimiter": options.delimiter}
-    source = open_source(data, **how, called="the votes")
+    source = open_source(data, **how, called="the table of votes")
     try:
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)

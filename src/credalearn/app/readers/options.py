@@ -1,6 +1,6 @@
 """The options of the readers, stated once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,6 +45,18 @@ class ReaderOptions:
                 f"classes must name two or more; got {listed(self.classes)}. To fix: name every "
                 "class by itself."
             )
+
+
+def refuse_reading(options: ReaderOptions | None) -> None:
+    """Refuse options of readers for annotations that are read already; ``item`` has other uses."""
+    names = [each.name for each in fields(ReaderOptions) if each.name != "item"]
+    none = ReaderOptions()
+    given = [f"{x}=" for x in names if options and getattr(options, x) != getattr(none, x)]
+    if given:
+        raise CredalError(
+            f"Leave out {' and '.join(given)}, as the votes are read already. To fix: pass them to "
+            "read_annotations."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

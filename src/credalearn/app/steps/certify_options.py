@@ -78,7 +78,7 @@ class CertifyOptions:
         check_options(self)
         if self.capacity is not None and self.target is not None:
             raise CredalError(
-                f"max_error={self.target:g} and capacity={self.capacity:g} exclude each other: "
+                f"Pass max_error={self.target:g} or capacity={self.capacity:g}, not both: "
                 "each sets the threshold. To fix: pass one of them."
             )
         if self.capacity is not None and self.method is not None:

@@ -11,7 +11,7 @@ import polars as pl
 import torch
 
 from credalearn._formats import listed, many, percent, shown
-from credalearn._options import keywords, option, same_option
+from credalearn._options import option, same_option
 from credalearn.app._join import gold_column
 from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations, gold_alone
@@ -23,8 +23,8 @@ from credalearn.app.features import (
     item_names,
     row_digests,
 )
-from credalearn.app.readers import read_annotations
-from credalearn.app.readers.options import ReaderOptions
+from credalearn.app.readers import read_votes
+from credalearn.app.readers.options import ReaderOptions, refuse_reading
 from credalearn.app.readers.tables import without_prefix
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
@@ -133,7 +133,9 @@ def _of_dataset(probs: Any, data: Dataset) -> Dataset:
 
 def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptions) -> Dataset:
     if isinstance(probs, np.ndarray | torch.Tensor) and not isinstance(votes, Annotations | None):
-        votes = read_annotations(votes, **keywords(reading))
+        votes = read_votes(votes, reading)
+    elif isinstance(votes, Annotations):
+        refuse_reading(reading)
     if isinstance(votes, Annotations):
         probs = _in_memory(probs, votes.items, votes.classes)
     source = open_source(probs)
@@ -149,7 +151,7 @@ def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptio
             )
         names = [names[classes.index(each)] for each in votes.classes]
     else:
-        votes = read_annotations(votes, **keywords(replace(reading, classes=classes)))
+        votes = read_votes(votes, replace(reading, classes=classes))
     chosen = {each.name: getattr(options, each.name) for each in fields(HeldOutOptions)}
     inputs = {"features": source, "names": tuple(names), "called": "probabilities"}
     return Dataset(votes, **inputs, drop=options.drop, **chosen)

@@ -14,8 +14,8 @@ from credalearn.app.column_names import same_field
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import SHARED, Request
 from credalearn.app.item_stream import known_items
-from credalearn.app.readers import read_annotations
-from credalearn.app.readers.options import ReaderOptions
+from credalearn.app.readers import read_votes
+from credalearn.app.readers.options import ReaderOptions, refuse_reading
 from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
 from credalearn.app.staging import MODEL, recover, staged
@@ -122,7 +122,9 @@ def recalibrate(
     if not isinstance(votes, Annotations):
         reading = reading or ReaderOptions()
         reading = replace(reading, classes=reading.classes or run.classes)
-        votes = read_annotations(votes, **keywords(reading))
+        votes = read_votes(votes, reading)
+    else:
+        refuse_reading(reading)
     if votes.classes != run.classes:
         raise CredalError(
             f"{votes.source.path} has the classes {listed(votes.classes)}; those of {run.path} are "

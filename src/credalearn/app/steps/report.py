@@ -52,15 +52,17 @@ class ReportResult:
 
     path: Path  # the HTML file
     missing_images: Path | None = None  # the folder used for training, if it no longer exists
+    without_sets: str = ""  # why the page does not show certified sets
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What the command prints."""
-        wrote = f"Wrote {self.path}: open it in a browser."
-        if self.missing_images is None:
-            return (wrote,)
-        missing = f"{self.missing_images} no longer exists, so the page has no pictures"
-        return (f"{missing}. To fix: pass images=.", wrote)
+        notes = [f"The page does not show the widened sets: {self.without_sets}."]
+        notes = notes if self.without_sets else []
+        if self.missing_images is not None:
+            missing = f"{self.missing_images} no longer exists, so the page has no pictures"
+            notes.append(f"{missing}. To fix: pass images=.")
+        return (*notes, f"Wrote {self.path}: open it in a browser.")
 
 
 def report(
@@ -83,11 +85,14 @@ def report(
     if options.items and images is None and run.takes_images:
         images = Path(run.facts.inputs.path)
         images, missing = (images, None) if images.is_dir() else (None, images)
-    sets = None
+    sets, without = None, ""
     if run.sets is not None:
         from credalearn.app.steps.set_coverage import widened
 
-        sets = widened(run, run.sets, voted_items(run, "test"))
+        try:
+            sets = widened(run, run.sets, voted_items(run, "test"))
+        except CredalError as error:  # the column of their strata is not at hand
+            without = error.reason
     page = build_page(
         run,
         held_out,
@@ -118,7 +123,7 @@ def report(
         partial.write_text(text, encoding="utf-8")
     if run.facts.imported:  # a trained run gets its card with the exported model
         write_card(run, run.path / "MODEL_CARD.md", {})
-    return ReportResult(path, missing)
+    return ReportResult(path, missing, without)
 
 
 def _used_options(facts: RunFacts) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from credalearn.predictions import CredalPredictions
 Tables: TypeAlias = Sequence[Source]  # with the column of the strata; none for strata by score
 _CONFIDENCE = 0.95
 _ENOUGH = 100  # items to choose a scale by
-_CHOOSING = 1 / 3  # of the calibration items, where a run has no out-of-fold predictions
+_CHOOSING = 1 / 3  # of the calibration items, where a run has no out-of-fold predictions,
+_OUTSIDE = 20  # if so many of them will lie outside of their sets: 200 items at 90 %
 _EDGE = 1e-3
 LABEL = "label"
 REST = "others"  # values with too few calibration items share a stratum
@@ -164,7 +165,7 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
         )
     choosing, usable = items, items.usable
     if scale is None and distance == "box":
-        choosing, usable = _choosing(run, items)
+        choosing, usable = _choosing(run, items, coverage, split=options.stratum is None)
     by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
     if options.stratum is None:
         edges = _score_edges(run, items.table["score"].to_numpy()[usable])
@@ -221,18 +222,21 @@ def _enough(items: int, coverage: float) -> bool:
     return rank_of(items, coverage) <= items
 
 
-def _choosing(run: Run, items: VotedItems) -> tuple[VotedItems, np.ndarray]:
+def _choosing(
+    run: Run, items: VotedItems, coverage: float, *, split: bool
+) -> tuple[VotedItems, np.ndarray]:
     """The items that choose a scale, and which of the calibration items do not."""
     out_of_fold = voted_items(run, OUT_OF_FOLD)
     if out_of_fold.usable.sum() >= _ENOUGH:
         return out_of_fold, items.usable
-    # The run of a method given by name: some of the groups, drawn without a look at their votes.
+    # A method given by name, or another model: some groups, drawn without a look at their votes.
     names = items.table["item" if run.facts.group is None else "group"].to_numpy().astype(str)
     known, group = np.unique(names, return_inverse=True)
     drawn = (np.random.default_rng(0).permutation(len(known)) < _CHOOSING * len(known))[group]
-    if (items.usable & drawn).sum() < _ENOUGH:
+    part, rest = items.usable & drawn, items.usable & ~drawn
+    if not split or part.sum() * (1 - coverage) < _OUTSIDE or rest.sum() < part.sum():
         return out_of_fold, items.usable
-    return replace(items, usable=items.usable & drawn), items.usable & ~drawn
+    return replace(items, usable=part), rest
 
 
 def _narrowest(items: VotedItems, coverage: float, edges: tuple[float, ...]) -> Scale:
@@ -317,7 +321,7 @@ def strata_of_batch(
         return _known([f"{value:g}" for value in batch.X[:, features.index(by)]], inflation)
     raise CredalError(
         f"the sets of {run.path} are calibrated by {by!r}, and the data have no such column. To "
-        "fix: add it, or certify the sets again without stratum=."
+        "fix: add it, or certify the sets again without a stratum."
     )
 
 
