@@ -168,7 +168,7 @@ def test_errors_spell_keywords_as_options() -> None:
         "with my_salt='a b' (my_salt=True)": "with --my-salt 'a b' (--my-salt)",
         "pass my_salt='x,my_salt=y'": "pass --my-salt 'x,my_salt=y'",
         "the item's: leave out my_salt=": "the item's: leave out --my-salt",
-        "or my_salt=False.": "or --no-my-salt.",
+        "credalearn x my_salt=1; or my_salt=False": "credalearn x my_salt=1; or --no-my-salt",
         "not your_my_salt=3, 'a my_salt=3' or runs/my_salt=3": None,
         "my_salt=1/votes.csv, https://x.org/?my_salt=1, my_salt=sea": None,
     }

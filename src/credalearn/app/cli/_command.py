@@ -97,9 +97,10 @@ def _as_flags(text: str, names: Iterable[str]) -> str:
     """
     name = f"({'|'.join(names)})"
     value = r"(?:(True|False)\b|'(-?)([^']*)'|(?=\d)|(?=[\s.,;:)]|$))"
-    # Not in a path, a URL or a quotation: these are data.
+    # Not in a path, a URL, a quotation or a command to be run.
     option = rf"^{name}(?= must )|(?<=[\s(]){name}={value}"
-    spelled = re.compile(rf"{option}|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)")
+    left = r"(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)|\bcredalearn [^;)]*"
+    spelled = re.compile(f"{option}|{left}")
 
     def flag(found: re.Match[str]) -> str:
         rule, named, switch, minus, text, *_ = found.groups()
@@ -111,7 +112,7 @@ def _as_flags(text: str, names: Iterable[str]) -> str:
             return f"{start}=-{text}" if minus else f"{start} {text}"
         return f"{start} " if found.string[found.end() :][:1].isdigit() else start
 
-    return text if "credalearn " in text else spelled.sub(flag, text)
+    return spelled.sub(flag, text)
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
