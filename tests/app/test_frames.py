@@ -49,12 +49,20 @@ def test_new_votes_are_read_with_options(run: cl.Run, tmp_path: Path) -> None:
     assert len(new.run.held_out()) == NUMBER
     with pytest.raises(TypeError, match=r"no option labels\. To fix: write label"):
         run.recalibrate(votes, tmp_path / "other", labels="counts")
-    named = FEATURES.rename(columns={"item": "key"}).assign(key=names, size=SIZE + 0.02)
-    new = run.recalibrate(votes, tmp_path / "key", features=named, item="key", format="counts")
-    assert len(new.run.held_out()) == NUMBER
+    named = features.rename(columns={"item": "key"})
+    run.recalibrate(votes, tmp_path / "key", features=named, item="key", format="counts")
     read = cl.read_annotations(votes, format="counts")
     with pytest.raises(cl.CredalError, match="Leave out format=, as the votes are read"):
         run.recalibrate(read, tmp_path / "other", features=features, format="counts")
+
+
+def test_a_threshold_is_kept_if_sets_fail_and_every_class_has_its_set(run: cl.Run) -> None:
+    with pytest.raises(cl.CredalError, match=r"^The threshold is certified, and kept\. But these"):
+        run.certify(max_error=0.4, set_coverage=0.99)
+    assert run.guarantee is not None
+    assert run.certify(set_coverage=0.9).sets is not None
+    found = run.predict(FEATURES, all_classes=True).to_pandas()
+    assert (found["set_lower_no"] <= found["lower_no"]).all()
 
 
 def test_a_failed_request_is_known_at_once(run: cl.Run) -> None:
@@ -74,6 +82,13 @@ def test_no_column_is_lost_or_taken_for_another() -> None:
         dataset(item="itme")
     with pytest.raises(cl.CredalError, match="two columns are called 'size'"):
         dataset(pd.concat([FEATURES, FEATURES[["size"]]], axis=1))
+
+
+def test_columns_of_a_wide_table_that_are_used_otherwise_are_no_annotators() -> None:
+    wide = FEATURES[["item", "color"]].assign(text="a text", ann=COLORS, bob=COLORS)
+    with pytest.raises(cl.CredalError, match=r"'color' of .* annotator's.*with ignore='color'"):
+        cl.Dataset(cl.read_annotations(wide), text="text", group="color")
+    assert len(cl.Dataset(cl.read_annotations(wide, ignore="color"), group="color").items) == NUMBER
 
 
 def test_periods_and_spans_are_texts() -> None:

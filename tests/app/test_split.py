@@ -47,7 +47,8 @@ def test_too_few_groups_are_refused() -> None:
     ("split", "groups", "message"),
     [
         (("train", "tset", "test"), "abc", r"row 1: the split must be one of .*'tset'.* 'test'"),
-        (("train", "", "test"), "abc", r"row 1: the split must be one of"),
+        (("train", "", "test"), "abc", r"row 1: the split must be one of.* To fix: rename it"),
+        (("train", "valid", "test"), "abc", r"got 'valid'. To fix: write 'calibration'"),
         (("train", "calibration", "train"), "abc", r"no item is in the split 'test'"),
         (("train", "calibration", "test"), "aba", r"row 2: 'a' is in two splits, 'train' and 'te"),
     ],

@@ -235,10 +235,7 @@ def test_widened_sets_reach_their_coverage(vertices: int, generator: torch.Gener
     assert found == set_sizes(voted, counts)  # the same halvings for every method
 
 
-def test_held_out_votes_choose_the_factor_of_the_boxes_as_they_are(
-    generator: torch.Generator,
-) -> None:
-    """A factor that other votes chose is too large: the box that has none is narrower."""
+def test_held_out_votes_choose_the_factor_of_plain_boxes(generator: torch.Generator) -> None:
     center = torch.softmax(torch.randn(900, CLASSES, generator=generator), 1)
     gap = (center * (1 - center)).sqrt() / 4
     plain, wide = (

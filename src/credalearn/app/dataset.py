@@ -152,6 +152,12 @@ class Dataset:
                 f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
                 "what credalearn.read_annotations returns."
             )
+        people = annotations.table["annotator"] if annotations.source.format == "wide" else ()
+        if taken := sorted({*chosen.columns, *chosen.text} & set(people)):
+            raise CredalError(
+                f"column {taken[0]!r} of {annotations.source.path} was read as an annotator's. To "
+                f"fix: read the annotations with ignore={taken[0]!r}."
+            )
         splits = {"calibration": chosen.validation, "test": chosen.test}
         official = {
             name: each if isinstance(each, Annotations) else read_later(each, annotations)

@@ -130,7 +130,7 @@ def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
     close(found.select(list(SCHEMA)), plain)
     pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
     parts = {"probability": pred.probs, "lower": pred.lower, "upper": pred.upper}
-    assert found.columns == [*SCHEMA, *class_schema(CLASSES)]
+    assert found.columns == [*SCHEMA, *class_schema(run)]
     for part, values in parts.items():
         for k, name in enumerate(CLASSES):
             np.testing.assert_allclose(found[f"{part}_{name}"], values[:, k], atol=1e-6)

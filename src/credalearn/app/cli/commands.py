@@ -70,7 +70,8 @@ def train(
     from credalearn.app.steps.train import train as train_run
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
-    votes = read_annotations(export, **keywords(rounds))
+    ignore = (*rounds.ignore, *inputs.columns, *inputs.text)
+    votes = read_annotations(export, **keywords(rounds) | {"ignore": ignore})
     data = Dataset(votes, **keywords(inputs))
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"

@@ -29,6 +29,9 @@ class ReaderOptions:
     map: tuple[str, ...] = option(
         (), "Classes of labels, such as '-3,-2,-1=abusive 0,1=fine'; may be repeated."
     )
+    ignore: tuple[str, ...] = option(
+        (), "Column of a wide table that is not an annotator's; may be repeated."
+    )
     unsure: tuple[str, ...] = option((), "A label that means 'I do not know'; may be repeated.")
     missing: tuple[str, ...] = option((), "A label that means 'no answer'; may be repeated.")
     format: Format | None = option(None, "Name of the format.", show_default="recognized")

@@ -183,7 +183,10 @@ def _layout(content: Content) -> _Layout:
         item = first
     if item is None:
         return _NO_LAYOUT
-    others = tuple(name for name in content.columns if name != item and folded(name) not in _BESIDE)
+    left_out = {item, *content.options.ignore}
+    others = tuple(
+        name for name in content.columns if name not in left_out and folded(name) not in _BESIDE
+    )
     people = tuple(name for name in others if _begins(name, _PEOPLE))
     if len(people) >= 2:
         return item, people, "wide"

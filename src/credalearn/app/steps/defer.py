@@ -95,7 +95,9 @@ class Deferred:
         ]
         if self.config is not None:
             lines.append(f"Wrote {self.config}: the labeling interface; it shows {self.shown}.")
-        notes = ["Next: add the new votes with credalearn train … --merge ANNOTATED."]
+        notes = [
+            "Next: add the new votes with credalearn train … --merge ANNOTATED --skip-missing."
+        ]
         return [*lines, *(notes if self.trains else ())]
 
 

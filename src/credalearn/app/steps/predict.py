@@ -120,7 +120,7 @@ def predict(
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
-    schema |= class_schema(run.classes) if options.all_classes else {}
+    schema |= class_schema(run) if options.all_classes else {}
     counts, trained = Counter[str](), known_items(run, "train")
 
     def frames() -> Iterator[pl.DataFrame]:
@@ -180,10 +180,10 @@ def find_decision(run: Run, threshold: float | None, *, otherwise: str = "") -> 
     return run.guarantee.decide
 
 
-def class_schema(classes: Sequence[str]) -> Schema:
-    """Columns of every class, of the set before it is widened: ``probability_cat`` and so on."""
-    parts = ("probability", "lower", "upper")
-    return {f"{part}_{name}": pl.Float64 for name in classes for part in parts}
+def class_schema(run: Run) -> Schema:
+    """Columns of every class: ``probability_cat`` and so on, and ``set_lower_cat`` if widened."""
+    parts = ("probability", "lower", "upper", *(() if run.sets is None else SET_SCHEMA))
+    return {f"{part}_{name}": pl.Float64 for name in run.classes for part in parts}
 
 
 def decisions(
@@ -238,11 +238,12 @@ def _frame(
 
         strata = strata_of_batch(run, run.sets, predicted, label, batch)
         widened = about_votes(run, predicted).conformalize(run.sets, strata=strata)
-        columns["set_lower"] = widened.lower.double().numpy()[row, index]
-        columns["set_upper"] = widened.upper.double().numpy()[row, index]
+        bounds = [each.double().numpy() for each in (widened.lower, widened.upper)]
+        columns |= {name: x[row, index] for name, x in zip(SET_SCHEMA, bounds, strict=True)}
+        parts = [*parts, *bounds]
     if all_classes:
         values = (part[:, k] for k in range(len(run.classes)) for part in parts)
-        columns |= dict(zip(class_schema(run.classes), values, strict=True))
+        columns |= dict(zip(class_schema(run), values, strict=True))
     return pl.DataFrame(columns)
 
 

@@ -1,5 +1,6 @@
 """``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,8 @@ class Recalibration:
                 f"{count} To fix: leave them out of the votes."
             )
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
+        if sets is not None and sets.by is not None and not sets.edges:
+            more += f" --stratum {shlex.quote(sets.by)}"
         more += " --again" if self.run.requests else ""
         outdated = f" {self.old.path} is marked as out of date." if self.drift.outdated else ""
         return [
@@ -206,4 +209,5 @@ def _as_before(run: Run) -> str:
     """The options of ``certify`` that ask for what the run promises."""
     if run.guarantee is not None and run.guarantee.method == "capacity":
         return f"--capacity {1 - run.guarantee.coverage:.2g}"
-    return run.requests[-1].words if run.requests else "--max-error 0.1"
+    kept = [each.words for each in run.requests if each.certified]
+    return kept[-1] if kept else "--max-error 0.1"

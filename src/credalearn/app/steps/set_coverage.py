@@ -1,5 +1,6 @@
 """``certify --set-coverage``: widen a run's sets to contain what people say about new items."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -168,7 +169,7 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
         choosing, usable = _choosing(run, items, coverage, split=options.stratum is None)
     by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
     if options.stratum is None:
-        edges = _score_edges(run, items.table["score"].to_numpy()[usable])
+        edges = _score_edges(run, items.table["score"].to_numpy()[usable], coverage)
     tables, left_out = _tables(run, by, table), int((~items.usable).sum())
     if scale is None:
         scale = _narrowest(choosing, coverage, edges) if distance == "box" else "relative-variance"
@@ -183,8 +184,9 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     )
     if found.vacuous:
         raise CredalError(
-            f"these sets cannot be certified; nothing was changed. {found.sentence()} To fix: "
-            f"annotate more items and recalibrate, or lower set_coverage={coverage:g}."
+            "these sets cannot be certified, and the run's stay as they were. "
+            f"{found.sentence()} To fix: annotate more items and recalibrate, or lower "
+            f"set_coverage={coverage:g}."
         )
     if strata is not None:
         found = replace(found, by=by, edges=edges)
@@ -282,13 +284,14 @@ def widened(run: Run, inflation: Inflation, items: VotedItems, tables: Tables = 
     )
 
 
-def _score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
+def _score_edges(run: Run, score: np.ndarray, coverage: float) -> tuple[float, ...]:
     """Scores between strata that no label of a calibration item has decided about."""
+    least = max(_PER_STRATUM, math.ceil(2 * coverage / (1 - coverage)))
     expected = None if run.guarantee is None else run.guarantee.expected_threshold
     if expected is not None:
         kept = int((score <= expected).sum())
-        return (expected,) if _PER_STRATUM <= kept <= len(score) - _PER_STRATUM else ()
-    number = min(len(score) // _PER_STRATUM, _MOST)
+        return (expected,) if least <= kept <= len(score) - least else ()
+    number = min(len(score) // least, _MOST)
     shares = np.arange(1, number) / max(number, 1)
     return tuple(np.unique(np.quantile(score, shares, method="lower")).tolist())
 
