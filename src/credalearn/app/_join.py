@@ -13,7 +13,7 @@ from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import BESIDE, item_column, item_names, read_features, row_digests
+from credalearn.app.features import NAMING, item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
 from credalearn.app.texts import read_texts, text_digests
@@ -220,7 +220,7 @@ def _image_columns(
             "table='votes.csv'."
         )
     source = open_source(options.table)
-    wanted = [source.column(name, option=BESIDE) for name in names]
+    wanted = [source.column(name, option=NAMING) for name in names]
     named = item_column(source, (options.item, annotations.source.item), wanted)
     table = source.read(dict.fromkeys((named, *wanted)))
     values = texts(table.select(list(dict.fromkeys(wanted)))).rows()

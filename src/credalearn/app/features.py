@@ -22,7 +22,7 @@ Features = np.ndarray | pl.DataFrame
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers
 _LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|true|false|[+-]?inf)\s*$"
 _DATE = r"^(\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4})([ T]|$)"
-BESIDE = "group=, gold= or split"  # options that name columns next to the features
+NAMING = "group=, gold= or split"  # options that name columns next to the features
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 
@@ -53,7 +53,7 @@ def read_features(
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:
-            option = "drop" if name in drop else BESIDE
+            option = "drop" if name in drop else NAMING
             near = sources[0].column(name, option=option)  # refuses what is not like any
             sources[0].refuse(f"there is no column {name!r}", fix=f"write {near!r}")
 

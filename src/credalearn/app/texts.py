@@ -10,7 +10,7 @@ import polars as pl
 
 from credalearn._checks import folded
 from credalearn._formats import shown
-from credalearn.app.features import BESIDE, FeatureTable, item_column, item_names
+from credalearn.app.features import NAMING, FeatureTable, item_column, item_names
 from credalearn.app.sources import open_source, texts
 from credalearn.errors import CredalError
 
@@ -56,7 +56,7 @@ def read_texts(
         own = {}
         for name in names:  # later files may lack the group, and the texts of items that are known
             with suppress(CredalError) if number else nullcontext():
-                option = "text" if name in found else BESIDE
+                option = "text" if name in found else NAMING
                 own[name] = source.column(name, option=option)
         if own.keys() >= set(found):
             block = texts(source.read(own.values()))[rows["row"]]

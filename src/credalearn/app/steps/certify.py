@@ -147,19 +147,16 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     if guarantee is not None:
         run = replace(run, guarantee=guarantee)
         check = _check(run, guarantee)
+        run = run.keeping(guarantee=guarantee)  # whatever becomes of the sets
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
 
-        if guarantee is not None:
-            run = run.keeping(guarantee=guarantee)  # whatever becomes of the sets
         try:
             sets = certify_sets(run, options)
         except CredalError as error:
             if guarantee is None:
                 raise
             raise CredalError(f"The threshold is certified, and kept. But {error}") from error
-    elif guarantee is not None:
-        run = run.keeping(guarantee=guarantee)
     if sets is not None:
         run = run.keeping(sets=sets.inflation)
     return Certificate(run, guarantee, check, rival, sets)
