@@ -24,6 +24,7 @@ from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER, SETTINGS
 OUR_EPOCHS = {
     "cifar10h-warm": 150,
     "cifar10h-cutmix": 130,
+    "cifar10h-long": 260,
     "cifar10n": 130,
     "cifar10n-network": 40,
 }
@@ -32,7 +33,7 @@ OUR_EPOCHS = {
 def test_every_published_setting_is_there_once() -> None:
     assert PAPER.keys() == {row.setting for row in published()}
     assert SETTINGS.keys() == PAPER.keys() | OUR_EPOCHS.keys()
-    assert len(SETTINGS) == 30
+    assert len(SETTINGS) == 31
 
 
 @pytest.mark.parametrize("name", PAPER)

@@ -106,6 +106,13 @@ _CUTMIX = replace(
     seeds=(1, 6, 11, 16, 21),
     foreign=(),
 )
+# The same with twice the epochs: how near one network comes to its teachers.
+_LONG = replace(
+    _CUTMIX,
+    name="cifar10h-long",
+    recipe=replace(_WARM.recipe, epochs=260),
+    methods=("softmax", "deep-ensemble", "pocc-distilled"),
+)
 # The same on three votes per image, which differ more.
 _THREE_VOTES = replace(
     _CUTMIX, name="cifar10n", task="cifar10n-voted", labels=Votes(None, "relax-ties")
@@ -121,4 +128,4 @@ _NETWORK = replace(
     seeds=(1,),
 )
 PAPER = {each.name: each for each in (*_ANNOTATED, *_MADE.values(), *_COLLAPSED)}
-SETTINGS = PAPER | {each.name: each for each in (_WARM, _CUTMIX, _THREE_VOTES, _NETWORK)}
+SETTINGS = PAPER | {each.name: each for each in (_WARM, _CUTMIX, _LONG, _THREE_VOTES, _NETWORK)}
