@@ -45,12 +45,15 @@ class Difference:
     below: int = 0
 
     @classmethod
-    def paired(cls, runs: BySeed, other: BySeed, metric: str) -> "Difference | None":
-        """The metric of some runs minus that of others; None without a common seed."""
+    def paired(
+        cls, runs: BySeed, other: BySeed, metric: str, theirs: str | None = None
+    ) -> "Difference | None":
+        """The metric of some runs minus that of others (``theirs``); None without a common seed."""
+        theirs = theirs or metric
         pairs = [
-            runs[seed].metrics[metric] - other[seed].metrics[metric]
+            runs[seed].metrics[metric] - other[seed].metrics[theirs]
             for seed in sorted(runs.keys() & other.keys())
-            if metric in runs[seed].metrics and metric in other[seed].metrics
+            if metric in runs[seed].metrics and theirs in other[seed].metrics
         ]
         return cls.of(pairs) if pairs else None
 

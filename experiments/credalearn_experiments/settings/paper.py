@@ -111,7 +111,6 @@ _LONG = replace(
     _CUTMIX,
     name="cifar10h-long",
     recipe=replace(_WARM.recipe, epochs=260),
-    methods=("softmax", "deep-ensemble", "pocc-distilled"),
 )
 # The same on three votes per image, which differ more.
 _THREE_VOTES = replace(
