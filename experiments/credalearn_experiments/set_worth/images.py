@@ -16,23 +16,22 @@ from credalearn_experiments.data.cifar import read_cifar10h
 from credalearn_experiments.data.crowd_sets import CROWD_SETS
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import CifarBackbone
-from credalearn_experiments.set_worth import widths
 from credalearn_experiments.set_worth.kinds import CENTER, LINEAR, MIXES, scores_of
+from credalearn_experiments.set_worth.widths import BOUNDS, DISTILLED
 from credalearn_experiments.studies import Score
 
 # Short and gentle, since the network is trained already; the same for all methods.
 _RECIPE: Any = {"optimizer": "sgd", "learning_rate": 0.004, "weight_decay": 5e-4, "epochs": 15}
 _NUM_TEACHERS = 5
 
-ENSEMBLE, POCC_SET = "five softmax networks", f"{CENTER}, best scale"
+ENSEMBLE = "five softmax networks"
 IMAGE_CELLS = {"CIFAR-10H, all votes": None}
 _MIXED: dict[str, tuple[str, Any]] = {
     f"{learner}{mix}": (method, "crop-flip" if augment == "none" else augment)
     for learner, method in (("softmax", "softmax"), (CENTER, "pocc-center"))
     for mix, augment in MIXES.items()
 }
-IMAGE_LEARNERS = (*_MIXED, LINEAR, ENSEMBLE, widths.DISTILLED, widths.BOUNDS)
-IMAGE_SETS = (*widths.WIDTH_LEARNERS[:-1], POCC_SET, widths.DEFAULT)
+IMAGE_LEARNERS = (*_MIXED, LINEAR, ENSEMBLE, DISTILLED, BOUNDS)
 _AUGMENTS = ("none", "crop-flip", "mixup", "cutmix")
 SCRATCH: dict[str, tuple[str, Any]] = {
     **{f"softmax, {name}": ("softmax", name) for name in _AUGMENTS[1:]},
@@ -45,7 +44,7 @@ _SCRATCH_RECIPE: dict[str, Any] = {
 
 
 def image_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
-    """Mixed images, five networks, one that they taught, and the widths of their sets."""
+    """Mixed images, five networks, and one that they taught."""
     data = CROWD_SETS[cell](folders, random_state)
     images = read_cifar10h(folders)[0].float().numpy()
     labels = data.labels
@@ -75,26 +74,14 @@ def image_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator
     found |= {
         "softmax": predict(teachers[0]),
         ENSEMBLE: predict(ensemble.fit(images[data.train], labels, members=members)),
-        widths.DISTILLED: predict(distilled),
-        widths.BOUNDS: predict(fit("credal-bounds")),
+        DISTILLED: predict(distilled),
+        BOUNDS: predict(fit("credal-bounds")),
     }
     X, new = data.inputs
     linear = cl.CredalClassifier(random_state=random_state, device="cpu").fit(X, labels)
     found[LINEAR] = linear.predict_credal(new)
     for learner in IMAGE_LEARNERS:
         yield from scores_of(learner, found[learner].probs.double(), *data.answers)
-    sets, hull = widths.guaranteed_sets(data, data.counts), found[ENSEMBLE]
-    boxes = {
-        widths.BOUNDS: found[widths.BOUNDS],
-        widths.CENTER: sets.spread(found[widths.BOUNDS].probs),
-        widths.SOFTMAX: sets.spread(found["softmax"].probs),
-        widths.HULL: hull,
-        widths.WIDE_HULL: sets.wide_hull(hull),
-        widths.DISTILLED: found[widths.DISTILLED],
-        POCC_SET: found[CENTER],
-        widths.DEFAULT: linear.predict_credal(new, meaning="votes"),
-    }
-    yield from sets.scores(boxes, scaled=[POCC_SET, widths.DEFAULT])
 
 
 def scratch_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:

@@ -18,7 +18,7 @@ from credalearn_experiments.results.tables import method_table
 from credalearn_experiments.results.votes import holm
 from credalearn_experiments.set_worth import images, kinds, statements, widths
 from credalearn_experiments.set_worth.kinds import CENTER, CREDAL, KINDS, LINEAR, METRICS, PRECISE
-from credalearn_experiments.set_worth.widths import BOUNDS, DEFAULT, DISTILLED, HULL
+from credalearn_experiments.set_worth.widths import BOUNDS, DISTILLED
 from credalearn_experiments.studies import Studies, by_seed, score_table, value_of
 
 STUDIES: Studies = {
@@ -56,10 +56,6 @@ _SCRATCH_PAIRS = (
     *(f"{CENTER}, {mix} less softmax, {mix}" for mix in ("crop-flip", "mixup", "cutmix")),
     f"{CENTER}, crop-flip less {CENTER}, none",
     *(f"{CENTER}, {mix} less {CENTER}, crop-flip" for mix in ("mixup", "cutmix")),
-)
-_IMAGE_SET_PAIRS = (
-    *(f"{BOUNDS} less {name}" for name in images.IMAGE_SETS if name != BOUNDS),
-    *(f"{images.POCC_SET} less {name}" for name in (HULL, DEFAULT)),
 )
 _WIDTH_PAIRS = tuple(f"{BOUNDS} less {name}" for name in widths.WIDTH_LEARNERS if name != BOUNDS)
 # Stored runs on a GPU in which calibration errors after one temperature were measured.
@@ -141,10 +137,6 @@ def _tables(
     yield "images", f"Images: trained weights, {pairs}", METRICS, _IMAGE_PAIRS, None
     yield "from scratch", "Images: from scratch", METRICS, images.SCRATCH, None
     yield "from scratch", f"Images: from scratch, {pairs}", METRICS, _SCRATCH_PAIRS, None
-    width, coverage = _widths("width"), Column("coverage", marked=False)
-    title = "Images: trained weights, sets that cover 90 % of votes"
-    yield "images", title, [*width, coverage], images.IMAGE_SETS, None
-    yield "images", "Images: trained weights, differences in width", width, _IMAGE_SET_PAIRS, None
     for study in ("statements", "statements on images"):
         title, mean = study.capitalize(), "mean over nine cells"
         yield study, f"{title}: {mean}", METRICS, said, None
