@@ -36,6 +36,7 @@ class Shortfall:
         groups: Whether ``items_needed`` counts groups.
         if_independent: For groups, the share of items that would be kept if the items of a group
             were independent; None where nothing would be certified, or without groups.
+        predicted: The class that all of this is about, for a threshold per class.
 
     Example:
         >>> print(Shortfall(94, 0.31, 0.5))
@@ -51,9 +52,12 @@ class Shortfall:
     reachable_coverage: float | None
     groups: bool = False
     if_independent: float | None = None
+    predicted: str | None = None
 
     def __str__(self) -> str:
         units = "groups of calibration items" if self.groups else "calibration items"
+        if self.predicted is not None:
+            units += f" predicted as {self.predicted!r}"
         notes = [
             f"No number of {units} like these would do."
             if self.items_needed is None

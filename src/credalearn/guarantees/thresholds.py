@@ -223,9 +223,11 @@ def _per_class(
         found[name] = _by_sequence(own, method, (promise,), risk / len(names), against, of_class)
     limits = {name: each.threshold for name, each in found.items()}
     if all(limit is None for limit in limits.values()):
-        largest = max(found.values(), key=lambda each: each.num_items)
-        nothing = np.zeros(len(items), dtype=bool)
-        return replace(largest, **_found(items, nothing, against), confidence=1 - risk)
+        name, largest = max(found.items(), key=lambda each: each[1].num_items)
+        assert largest.shortfall is not None
+        shortfall = replace(largest.shortfall, predicted=name)
+        nothing = _found(items, np.zeros(len(items), dtype=bool), against)
+        return replace(largest, **nothing, confidence=1 - risk, shortfall=shortfall)
     per_item = np.array([-math.inf if limits[k] is None else limits[k] for k in items.predicted])
     kept = items.score <= per_item
     return Guarantee(
