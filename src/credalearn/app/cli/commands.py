@@ -5,7 +5,7 @@ named by where they are stated.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,10 +47,9 @@ def inspect(
     options: Annotated[Any, "steps.inspect.InspectOptions"],
 ) -> Output:
     """Show what an export contains and where annotators disagree."""
-    from credalearn._options import keywords
     from credalearn.app.readers import read_annotations
 
-    found = read_annotations(export, **keywords(reading)).inspect(**keywords(options))
+    found = read_annotations(export, **asdict(reading)).inspect(**asdict(options))
     return [*found.lines, found.facts]
 
 
@@ -63,16 +62,15 @@ def train(
 ) -> Iterator[str | dict[str, Any]]:
     """Train a model on annotated items; run again after a stop, it resumes."""
     from credalearn._formats import listed, many
-    from credalearn._options import keywords
     from credalearn.app.dataset import Dataset
     from credalearn.app.readers import read_annotations
+    from credalearn.app.run import Run
     from credalearn.app.staging import CHECKPOINTS, check_place, sibling
-    from credalearn.app.steps.train import train as train_run
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
     ignore = (*rounds.ignore, *inputs.columns, *inputs.text)
-    votes = read_annotations(export, **keywords(rounds) | {"ignore": ignore})
-    data = Dataset(votes, **keywords(inputs))
+    votes = read_annotations(export, **asdict(rounds) | {"ignore": ignore})
+    data = Dataset(votes, **asdict(inputs))
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
     if rounds.map:
@@ -86,7 +84,7 @@ def train(
             yield f"Labels as stated; {conflicts}"
     yield from data.lines
     try:
-        run = train_run(data, output, replace(options, verbose=True))
+        run = Run.train(data, output, **asdict(options) | {"verbose": True})
     except KeyboardInterrupt:
         if any(sibling(output, "partial").glob(CHECKPOINTS)):
             raise KeyboardInterrupt("the same command continues where it stopped") from None
@@ -124,9 +122,11 @@ def import_(
     ] = None,
 ) -> Output:
     """Take another model's probabilities, to certify, defer and report them."""
-    from credalearn.app.steps.import_predictions import import_predictions, imported_lines
+    from credalearn.app.run import Run
+    from credalearn.app.steps.import_predictions import imported_lines
 
-    run = import_predictions(predictions, votes, output, options, reading)
+    given = asdict(reading) | asdict(options)
+    run = Run.from_predictions(predictions, votes, output, **given)
     names = ("classes", "imported", "truth", "splits")
     return [*imported_lines(run), {name: asdict(run.facts)[name] for name in names}]
 
@@ -135,9 +135,7 @@ def certify(
     run: RunFolder, options: Annotated[Any, "steps.certify_options.CertifyOptions"]
 ) -> Output:
     """Choose the threshold above which items are deferred, with a guarantee."""
-    from credalearn.app.steps.certify import certify as certify_run
-
-    found = certify_run(_load(run), options)
+    found = _load(run).certify(**asdict(options))
     more = found.assumptions if options.explain else []
     return [*found.lines, *more, {"warnings": found.run.warnings, **found.facts}]
 
@@ -151,10 +149,8 @@ def predict(
     options: Annotated[Any, "steps.predict.PredictOptions"],
 ) -> Output:
     """Label items and decide which ones to defer to people."""
-    from credalearn.app.steps.predict import predict as predict_items
-
     loaded = _load(run, data)
-    found = predict_items(loaded, data, output, options)
+    found = loaded.predict(data, output, **asdict(options))
     # What makes ``defer`` choose the items that ``predict`` deferred.
     same = "" if options.item is None else f" --item {quote(options.item)}"
     same += "" if options.threshold is None else f" --threshold {options.threshold}"
@@ -169,10 +165,8 @@ def defer(
     options: Annotated[Any, "steps.defer.DeferOptions"],
 ) -> Output:
     """Write the deferred items, least certain first, for annotators."""
-    from credalearn.app.steps.defer import defer as defer_items
-
     loaded = _load(run, data)
-    return _printed(loaded, defer_items(loaded, data, output, options))
+    return _printed(loaded, loaded.defer(data, output, **asdict(options)))
 
 
 def report(
@@ -180,18 +174,14 @@ def report(
     options: Annotated[Any, "steps.report.ReportOptions"],
 ) -> Output:
     """Write a one-page HTML report about a run."""
-    from credalearn.app.steps.report import report as report_run
-
     first, *others = map(_load, runs)
-    return _printed(first, report_run(first, options, others))
+    return _printed(first, first.report(*others, **asdict(options)))
 
 
 def export(run: RunFolder, options: Annotated[Any, "steps.export.ExportOptions"]) -> Output:
     """Write the model as ONNX, with its model card."""
-    from credalearn.app.steps.export import export as export_run
-
     loaded = _load(run)
-    return _printed(loaded, export_run(loaded, options))
+    return _printed(loaded, loaded.export(**asdict(options)))
 
 
 def recalibrate(
@@ -202,9 +192,8 @@ def recalibrate(
     export: Votes = None,
 ) -> Output:
     """Check a model on newly annotated items and calibrate it on them."""
-    from credalearn.app.steps.recalibrate import recalibrate as recalibrate_run
-
-    found = recalibrate_run(_load(run), export, output, options, reading)
+    given = asdict(reading) | asdict(options)
+    found = _load(run).recalibrate(export, output, **given)
     return [*found.lines, found.facts]
 
 
