@@ -110,7 +110,7 @@ def test_gold_labels_are_classes() -> None:
     table = pl.DataFrame({"item": ["a", "b", "c"], "size": [1, 2, 3], "is": ["dog ", None, "cat"]})
     assert Dataset(votes, features=table, gold="is").truth.tolist() == [1, -1, 0]
     wrong = table.with_columns(pl.Series("is", ["dogg", None, "cat"]))
-    with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'a' .*write 'dog'"):
+    with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'a' .* got 'dogg'"):
         Dataset(votes, features=wrong, gold="is")
     empty = table.with_columns(pl.Series("is", ["", None, " "]))
     with pytest.raises(cl.CredalError, match=r"no item has a gold label in 'is'"):
@@ -168,7 +168,6 @@ def test_images_keep_groups_splits_and_gold_labels(team: Team, tmp_path: Path) -
         assert data.X.dtype == np.float32
         assert data.groups == table["patient"].to_list()
         assert [CLASSES[index] for index in data.truth] == table["truth"].to_list()
-        assert data.inputs.matched == {"path": 60}
     with pytest.raises(cl.CredalError, match=r"10 of 60 items have no row in"):
         Dataset(votes, images=folder, table=table[10:], group="patient")
     twice = pl.concat([table, table[:1].with_columns(patient=pl.lit("p9"))])
@@ -247,7 +246,7 @@ def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) ->
     with pytest.raises(cl.CredalError, match=r"no column name looks like a true class"):
         Dataset(voted, features=table, gold=twice.rename({"gold": "size"}))
     wrong = pl.DataFrame({"item": ["x040"], "gold": ["catt"]})
-    with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'x040' .*write 'cat'"):
+    with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'x040' .*got 'catt'"):
         Dataset(voted, features=table.drop("truth", "part"), gold=wrong, skip_missing=True)
 
 

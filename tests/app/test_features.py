@@ -52,10 +52,8 @@ def test_other_columns_are_kept_as_text_or_left_out(write: Write) -> None:
     assert both.place(2) == f"{more}, line 2"
     with pytest.raises(cl.CredalError, match=r"no column 'w'.*with group=, gold= or split="):
         read_features(path, extra=["w"])
-    with pytest.raises(cl.CredalError, match=r"no column 'w'.*name a column with drop="):
+    with pytest.raises(cl.CredalError, match=r"no column 'w'.*one of 'id', 'size', .* with drop="):
         read_features(path, drop=["w"])
-    with pytest.raises(cl.CredalError, match=r"no column 'SIZE'\. To fix: write 'size'\."):
-        read_features(path, drop=["SIZE"])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +114,7 @@ def test_features_of_a_model_are_found_by_name(tmp_path: Path) -> None:
     np.savez(tmp_path / "f.npz", ids=np.array(ITEMS), X=VALUES)
     with pytest.raises(cl.CredalError, match=r"3 features per item, and the model takes 2"):
         read(tmp_path / "f.npz")
-    with pytest.raises(cl.CredalError, match=r"missing 1 of 2 features: 'f1'.*rename 'F1'"):
+    with pytest.raises(cl.CredalError, match=r"missing 1 of 2 features: 'f1'"):
         read(TABLE.rename({"f1": "F1"}))
 
 

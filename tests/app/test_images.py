@@ -22,9 +22,9 @@ from credalearn.app.images import (
 from team_files import make_images
 
 
-def found_in(folder: Path, items: list[str]) -> dict[str, tuple[str, str]]:
+def found_in(folder: Path, items: list[str]) -> dict[str, str]:
     found = find_images(folder, items)
-    return {item: (path.relative_to(folder).as_posix(), how) for item, (path, how) in found.items()}
+    return {item: path.relative_to(folder).as_posix() for item, path in found.items()}
 
 
 def pixels_of(path: Path, size: int) -> np.ndarray:
@@ -39,14 +39,14 @@ def test_images_are_found_by_the_names_of_exports(tmp_path: Path) -> None:
     make_images(tmp_path / "a", ["i01", "two"])
     make_images(tmp_path / "b", ["two"])
     wanted = {
-        "i 00.png": ("i 00.png", "path"),
-        "a/i01": ("a/i01.png", "path"),
-        "C:\\data\\i01.png": ("a/i01.png", "file name"),
-        "/data/local-files/?d=i%2000.png": ("i 00.png", "path in the address"),
-        "/data/local-files/?d=img%2Fb%2Ftwo.png": ("b/two.png", "file name"),
-        "/data/upload/3/1a2b3c4d-i01.png": ("a/i01.png", "file name"),
-        "/data/upload/3/ffffffff-x.png": ("x.png", "file name"),
-        "https://example.org/i%2000.png?sig=1&d2=3": ("i 00.png", "file name"),
+        "i 00.png": "i 00.png",
+        "a/i01": "a/i01.png",
+        "C:\\data\\i01.png": "a/i01.png",
+        "/data/local-files/?d=i%2000.png": "i 00.png",
+        "/data/local-files/?d=img%2Fb%2Ftwo.png": "b/two.png",
+        "/data/upload/3/1a2b3c4d-i01.png": "a/i01.png",
+        "/data/upload/3/ffffffff-x.png": "x.png",
+        "https://example.org/i%2000.png?sig=1&d2=3": "i 00.png",
     }
     assert found_in(tmp_path, [*wanted, "/data/upload/3/1a2b3c4d-none.png"]) == wanted
     for item in ("two", "/data/upload/3/1a2b3c4d-two.png"):
@@ -61,14 +61,14 @@ def test_names_of_a_mac_and_suffixes_in_capitals_are_found(tmp_path: Path) -> No
         (tmp_path / "a" / f"{name}.png").rename(tmp_path / "a" / f"{name}.PNG")
     make_images(tmp_path / "b", ["two", "Three"])
     wanted = {
-        unicodedata.normalize("NFC", f"a/{mac}.png"): (f"a/{mac}.png", "path"),
-        "/data/?d=" + quote(f"a/{mac}.png"): (f"a/{mac}.png", "path in the address"),
-        unicodedata.normalize("NFC", mac): (f"a/{mac}.png", "file name"),
-        "a/one.png": ("a/one.PNG", "path"),
-        "https://example.org/one.Png": ("a/one.PNG", "file name"),
-        "a/two.png": ("a/two.PNG", "path"),
-        "b/two.png": ("b/two.png", "path"),
-        "two.PNG": ("a/two.PNG", "file name"),
+        unicodedata.normalize("NFC", f"a/{mac}.png"): f"a/{mac}.png",
+        "/data/?d=" + quote(f"a/{mac}.png"): f"a/{mac}.png",
+        unicodedata.normalize("NFC", mac): f"a/{mac}.png",
+        "a/one.png": "a/one.PNG",
+        "https://example.org/one.Png": "a/one.PNG",
+        "a/two.png": "a/two.PNG",
+        "b/two.png": "b/two.png",
+        "two.PNG": "a/two.PNG",
     }
     assert found_in(tmp_path, [*wanted, "three.png"]) == wanted  # the stem keeps its case
 

@@ -149,7 +149,7 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
     assert data.groups == items["author"].to_list()
     assert data.truth.tolist() == [data.annotations.classes.index("fine")] * 30
     assert data.to_polars()["text"].to_list() == texts
-    with pytest.raises(cl.CredalError, match=r"no column 'mesage'.*did you mean 'message'"):
+    with pytest.raises(cl.CredalError, match=r"no column 'mesage'; its columns are: .*message"):
         cl.Dataset(annotations, table=items, text="mesage")
     with pytest.raises(
         cl.CredalError, match=r"columns are: .*, label\. To fix: pass text='COLUMN'"

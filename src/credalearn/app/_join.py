@@ -1,6 +1,5 @@
 """Annotated items joined with their inputs, item by item."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from pathlib import Path
@@ -173,17 +172,17 @@ def join_images(
     left_out = _missing(annotated, matches, f"image in {folder}", skip=options.skip_missing)
     if without := set(annotations.items) - set(annotated):
         left_out["without annotations"] = len(without)
-    files = list(dict.fromkeys(file for file, _ in matches.values()))
+    files = list(dict.fromkeys(matches.values()))
     batches = read_images(files, options.image_size)
     read: dict[Path, Any] = dict(chain.from_iterable(batches))
     broken = {file: found for file, found in read.items() if isinstance(found, str)}
     check_readable(list(broken.values()), len(files))
-    unreadable = {item: broken[file] for item, (file, _) in matches.items() if file in broken}
+    unreadable = {item: broken[file] for item, file in matches.items() if file in broken}
     if unreadable:
         first = next(iter(unreadable.values()))
         left_out[f"with an unreadable image; the first is {first}"] = len(unreadable)
     items = [item for item in matches if item not in unreadable]
-    pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
+    pixels, digests = zip(*(read[matches[item]] for item in items), strict=True)
     columns, place, path = _image_columns(annotations, options, items, folder)
     gold = gold or _read_gold(options, named, items, columns, place)
     inputs = InputFacts(
@@ -192,7 +191,6 @@ def join_images(
         image_size=options.image_size,
         left_out=left_out,
         unreadable=unreadable,
-        matched=dict(Counter(how for _, how in matches.values())),
         table=path,
     )
     attributes = {
@@ -235,9 +233,9 @@ def _image_columns(
                 fix="give every item one value",
             )
     if not all(item in first for item in items):  # the table may name the files otherwise
-        row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
+        row_of = {file: first[name] for name, file in find_images(folder, first).items()}
         files = find_images(folder, items)
-        first |= {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
+        first |= {item: row_of[file] for item, file in files.items() if file in row_of}
     _missing(items, first, f"row in {source.path}", skip=False)
     rows = [first[item] for item in items]
     columns = pl.DataFrame(

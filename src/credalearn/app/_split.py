@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from credalearn._checks import nearest
 from credalearn._formats import many, shown
 from credalearn.errors import CredalError
 
@@ -121,12 +120,9 @@ def check_split(
     first: dict[object, int] = {}
     for row, (name, group) in enumerate(zip(split, groups, strict=True)):
         if name not in names:
-            held = "calibration" if name.lower().startswith(("val", "dev")) else None
-            near = held if held in names else nearest(name, names)
-            fix = f"write {near!r}" if near else "rename it, or leave such items out"
             raise CredalError(
                 f"{place(row)}: the split must be one of {', '.join(names)}; got {shown(name)}. "
-                f"To fix: {fix}."
+                "To fix: rename it, or leave such items out."
             )
         before = first.setdefault(group, row)
         if split[before] != name:

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
-from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option, options_of
 from credalearn.app._join import TEXT, Gold, gold_column, join_images, join_table
@@ -287,9 +286,6 @@ class Dataset:
             lines.append(f"{number} with a gold label and no votes: for calibration and test only")
         if sizes:
             lines.append(", ".join(f"{sizes[name]:,} {name}" for name in SPLITS if sizes[name]))
-        if inputs.matched:
-            found = ", ".join(f"{count:,} by {how}" for how, count in inputs.matched.items())
-            lines.append(f"Images found: {found}")
         left_out = inputs.left_out.items()
         return lines + [f"Left out: {many(count, 'item')} {why}" for why, count in left_out]
 
@@ -338,11 +334,9 @@ class Dataset:
         found = [labels.get(item, "") for item in self.items]
         for item, value in zip(self.items, found, strict=True):
             if value not in number:
-                near = nearest(value, classes)
                 raise CredalError(
                     f"{place(item)}: the gold label of item {shown(item)} must be one of "
-                    f"{listed(classes)}; got {shown(value)}. To fix: "
-                    f"{f'write {near!r}' if near else 'correct it, or leave it empty'}."
+                    f"{listed(classes)}; got {shown(value)}. To fix: correct it, or leave it empty."
                 )
         if not any(found):
             raise CredalError(

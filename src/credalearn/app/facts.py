@@ -68,7 +68,6 @@ class InputFacts:
     image_size: int | None = None  # height and width of the images, in pixels
     left_out: dict[str, int] = field(default_factory=dict)  # number of items left out, by reason
     unreadable: dict[str, str] = field(default_factory=dict)  # why, by image
-    matched: dict[str, int] = field(default_factory=dict)  # images, by how found
     table: str | None = None  # the table of texts, groups, splits and gold labels
 
     @property

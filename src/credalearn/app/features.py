@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from polars import selectors as cs
 
-from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn.app.column_names import ITEM, find
 from credalearn.app.sources import Source, has_comma, numbers, open_source, texts
@@ -53,9 +52,9 @@ def read_features(
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:
-            option = "drop" if name in drop else NAMING
-            near = sources[0].column(name, option=option)  # refuses what is not like any
-            sources[0].refuse(f"there is no column {name!r}", fix=f"write {near!r}")
+            option = "drop=" if name in drop else f"{NAMING}="
+            fix = f"name one of {listed(sources[0].columns, 20)} with {option}"
+            sources[0].refuse(f"there is no column {name!r}", fix=fix)
 
     parts = []
     for source in sources:
@@ -204,10 +203,9 @@ def feature_columns(source: Source, names: Sequence[str]) -> list[str]:
         return columns
     missing = [name for name in names if name not in source.columns]
     if missing:
-        near = nearest(missing[0], [name for name in source.columns if name not in names])
-        fix = f"rename {near!r}" if near else "add what is missing, named as in training"
         source.refuse(
-            f"missing {len(missing)} of {many(len(names), 'feature')}: {listed(missing)}", fix=fix
+            f"missing {len(missing)} of {many(len(names), 'feature')}: {listed(missing)}",
+            fix="add what is missing, named as in training",
         )
     return list(names)
 

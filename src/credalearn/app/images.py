@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Literal
 from urllib.parse import unquote
 
 import numpy as np
@@ -36,7 +35,7 @@ IMAGE_SUFFIXES = tuple(_FORMATS)
 _MOST_PIXELS = 50_000_000  # 0.6 GB while an RGB image is read, 1.6 GB for 16-bit gray
 _MOST_BYTES = 16 * _MOST_PIXELS  # what the largest uncompressed image takes
 _LARGE = 4_000_000  # pixels from which on one image is read at a time
-How = Literal["path", "path in the address", "file name"]
+_Index = dict[str, list[Path]]
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-(?=.)")  # Label Studio's, before the name of an uploaded file
 # The largest value that a mode is used with: of several the smallest that fits the image. Files of
 # 16 bits come as I;16 or as I, floats of 0 to 1 and floats of 8 or 16 bits as F.
@@ -70,10 +69,10 @@ def image_files(folder: Path) -> list[Path]:
     return files
 
 
-def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How]]:
-    """The image file of each item that has one, and what it was found by."""
-    by_path: dict[str, list[Path]] = {}  # below the folder, with or without the suffix
-    by_name: dict[str, list[Path]] = {}
+def find_images(folder: Path, items: Iterable[str]) -> dict[str, Path]:
+    """The image file of each item that has one."""
+    by_path: _Index = {}  # below the folder, with or without the suffix
+    by_name: _Index = {}
     for file in image_files(folder):
         path, name = nfc(file.relative_to(folder).as_posix()), nfc(file.name)
         called = [(each, _small_end(each), each.removesuffix(file.suffix)) for each in (path, name)]
@@ -83,8 +82,8 @@ def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How
             by_name.setdefault(each, []).append(file)
     found = {}
     for item in items:
-        for how, name in ((how, nfc(name)) for how, name in _readings(item)):
-            index = by_name if how == "file name" else by_path
+        for index, reading in _readings(item, by_path, by_name):
+            name = nfc(reading)
             fits = index.get(name) or index.get(_small_end(name)) or []
             fits = [file for file in fits if nfc(file.name) == name.rpartition("/")[2]] or fits
             if len(fits) > 1:
@@ -93,7 +92,7 @@ def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How
                     "items by their path within the folder."
                 )
             if fits:
-                found[item] = (fits[0], how)
+                found[item] = fits[0]
                 break
     return found
 
@@ -206,21 +205,20 @@ def _small_end(name: str) -> str:
     return f"{before}{dot}{end.lower()}" if dot else name
 
 
-def _readings(item: str) -> Iterator[tuple[How, str]]:
+def _readings(item: str, by_path: _Index, by_name: _Index) -> Iterator[tuple[_Index, str]]:
     """What the name may mean, the most literal first: ``/data/local-files/?d=a/1.png``, too."""
     whole = item.replace("\\", "/")
     bare, _, query = whole.partition("?")
     given = [unquote(part[2:]) for part in query.split("&") if part.startswith("d=")]
-    yield "path", whole
-    for path in given:
-        yield "path in the address", path
+    for path in (whole, *given):
+        yield by_path, path
     every = list(dict.fromkeys((*given, bare, unquote(bare), whole)))
     for text in every:
         # The longest path that is known: exports often carry the folders of another machine.
         parts = text.split("/")
         for start in range(len(parts)):
-            yield "file name", "/".join(parts[start:])
+            yield by_name, "/".join(parts[start:])
     for text in every:
         name = text.rpartition("/")[2]
         if _UPLOAD.match(name):
-            yield "file name", _UPLOAD.sub("", name)
+            yield by_name, _UPLOAD.sub("", name)

@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, Literal, NoReturn
 import numpy as np
 import polars as pl
 
-from credalearn._checks import nearest
 from credalearn.app._array_file import check_unpacked, is_npz, read_arrays
 from credalearn.app._csv_file import BLOCK, CsvFile, find_encoding
 from credalearn.app._json_file import Record, json_records, text_of
@@ -63,9 +62,7 @@ class Source:
         ):
             if len(same) == 1:
                 return same[0]
-        near = nearest(name, [*self.columns, *(each.split(".")[-1] for each in self.columns)])
         fix = f"name a column with {option}=." if option else "add it, as in training."
-        fix = f"did you mean {near!r}?" if near else fix
         raise CredalError(
             f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "
             f"To fix: {fix}"

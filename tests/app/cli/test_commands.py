@@ -98,7 +98,7 @@ BAD: dict[str, tuple[Damage, tuple[str, ...], tuple[str, ...]]] = {
     "binary export": (lambda t: t.votes.write_bytes(b"\x89PNG\0\0"), (), ("votes.csv", "binary")),
     "gzip": (lambda t: t.votes.write_bytes(b"\x1f\x8b"), ("--encoding", "utf-8"), ("with gzip",)),
     "wrong label column": (lambda t: None, ("--label", "labell"), ("'labell'", "label")),
-    "wrong group column": (lambda t: None, ("--group", "pateint"), ("'pateint'", "'patient'")),
+    "wrong group column": (lambda t: None, ("--group", "pateint"), ("'pateint'", "patient")),
     "not a number": (lambda t: t.features.write_text("item,size\nx,red\n"), (), ("features.csv",)),
     "missing image": (missing_image, IMAGES, ("images", "x059")),
     "bad method": (lambda t: None, ("--method", "poc"), ("method must be one of", "'pocc'")),

@@ -222,7 +222,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "class": (
         LONG + "x,a,horse\nx,b,hrose\n",
         {"classes": ["horse", "cat"]},
-        "line 3: 'hrose' is.*write 'horse', or leave",
+        "line 3: 'hrose' is.*correct it, or leave",
     ),
     "one asked": (LONG, {"classes": "cat"}, "classes must name two or more; got 'cat'"),
     "format": (LONG, {"format": "label-studo"}, "format must be one of .*'label-studio'"),

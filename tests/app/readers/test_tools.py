@@ -17,9 +17,9 @@ def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
         for i, kind in enumerate(["poem", "letter"])
     ]
     path = write(to_json(tasks))
-    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind'. .* question='tone'"):
+    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind'. .* question="):
         read_annotations(path)
-    with pytest.raises(CredalError, match=r"not to 'knd'. To fix: choose with question='kind'"):
+    with pytest.raises(CredalError, match=r"not to 'knd'. To fix: choose one with question="):
         read_annotations(path, question="knd")
     assert read_annotations(path, question="kind", item="id").items == ("0", "1")
 
@@ -181,7 +181,7 @@ def test_argillas_answers_may_begin_after_hundreds_of_records(write: Write) -> N
     path = write(to_lines([*one, argilla(201, q1=["cat", "cat"], q2=["a", "b"])]))
     found = as_counts(read_annotations(path, question="q2"))
     assert found == {("r201", "a"): 1, ("r201", "b"): 1}
-    with pytest.raises(CredalError, match=r"answers to 'q1', 'q2'.*question='q1'"):
+    with pytest.raises(CredalError, match=r"answers to 'q1', 'q2'.*question="):
         read_annotations(path)
 
 

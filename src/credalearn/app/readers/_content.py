@@ -7,7 +7,6 @@ from typing import Any, Literal, NoReturn
 
 import polars as pl
 
-from credalearn._checks import nearest
 from credalearn._formats import listed, shown
 from credalearn.app import column_names
 from credalearn.app._json_file import Record, text_of
@@ -70,17 +69,16 @@ class Content:
             f"{self.source.path}, {record.place}: {rule}. To fix: export the file again."
         )
 
-    def choose(self, questions: list[str], *, strip: str = "") -> str:
+    def choose(self, questions: list[str]) -> str:
         """The one question, or the one that the options name."""
         wanted = self.options.question or self.options.label
         if wanted in questions:
             return wanted
         if wanted is None and len(questions) == 1:
             return questions[0]
-        near = (nearest(wanted, questions) if wanted else None) or (questions or ["…"])[0]
         rule = f"there are answers to {listed(questions) if questions else 'no question'}"
         rule += f", not to {shown(wanted)}" if wanted else ""
-        return self.source.refuse(rule, fix=f"choose with question={near.removeprefix(strip)!r}")
+        return self.source.refuse(rule, fix="choose one with question=")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

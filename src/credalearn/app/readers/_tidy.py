@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from credalearn._checks import folded, nearest
+from credalearn._checks import folded
 from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
 from credalearn.app.annotations.table import STATED, Annotations, Origin
@@ -225,9 +225,7 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
                 for i, each in enumerate(raw.frame[name])
                 if each and unknown in map(clean_label, (each, *re.split("[;|]", each)))
             )
-            near = None if options.map else nearest(unknown, classes)
-            fix = f"leave it out with missing={unknown!r}"
-            fix = f"write {near!r}, or {fix}" if near else fix
+            fix = f"correct it, or leave it out with missing={unknown!r}"
             fix += "" if "top_percent" in raw.frame.columns else ", or give it a class with map="
             raw.refuse(row, f"{shown(unknown)} is none of {listed(classes)}", fix)
         return classes

@@ -77,7 +77,7 @@ def _label(content: Content) -> tuple[str, list[str]]:
     question = wanted if wanted in groups else None
     if question is None and options.question is not None and list(groups) == [_TASK_ANSWERS]:
         question = _TASK_ANSWERS  # the question is one inside its JSON
-    question = question or content.choose(list(groups), strip="Answer.")
+    question = question or content.choose(list(groups))
     return question, [] if groups[question] == [question] else groups[question]
 
 

@@ -229,7 +229,7 @@ def _gallery(
         order = order[~kept[order]]
     rows = order[:MOST_ITEMS].tolist()
     files = find_images(folder, [held_out.items[row] for row in rows]) if folder else {}
-    images = {item: thumbnail(path) for item, (path, _) in files.items()}
+    images = {item: thumbnail(path) for item, path in files.items()}
     classes, found = held_out.classes, []
     for row in rows:
         name, probs, votes = held_out.items[row], held_out.probs[row], held_out.votes[row]
