@@ -221,7 +221,7 @@ def test_official_splits_from_raw_files_to_decisions(
 ) -> None:
     run = tmp_path / "run"
     done = succeed(capsys, *train_arguments(official, run))
-    assert "Map: votes by class: rude: " in done.out
+    assert "note: votes by class: rude: " in done.out
     assert "(-3, -2, -1), fine: " in done.out
     assert "270 items with texts in 'text' of" in done.out
     assert "items: 120 train, 90 calibration, 60 test" in done.out

@@ -21,7 +21,7 @@ from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features
 from credalearn.app.readers import read_later
-from credalearn.app.sources import to_pandas
+from credalearn.app.sources import Tabular
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class DatasetOptions:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Dataset:
+class Dataset(Tabular):
     """Annotated items with their inputs, in one order.
 
     Items of later rounds (``merge`` of ``read_annotations``) are trained on only: people choose
@@ -294,7 +294,7 @@ class Dataset:
 
         A feature that has the name of another column is called ``feature:NAME``.
         """
-        values, table = {}, self.table()
+        values, table = {}, self.item_table()
         if isinstance(self.X, pl.DataFrame):
             values = {each.name: each for each in self.X.get_columns()}
         elif self.inputs.kind == "features":
@@ -304,11 +304,7 @@ class Dataset:
         names = {each: f"feature:{each}" if each in table.columns else each for each in values}
         return table.with_columns(**{names[k]: pl.Series(each) for k, each in values.items()})
 
-    def to_pandas(self) -> Any:
-        """The same as a pandas table."""
-        return to_pandas(self.to_polars())
-
-    def table(self) -> pl.DataFrame:
+    def item_table(self) -> pl.DataFrame:
         """The table of items that a run keeps: all but the inputs, and the start of texts."""
         classes = self.annotations.classes
         columns: dict[str, Any] = {

@@ -155,9 +155,20 @@ def texts(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(columns)
 
 
-def to_pandas(table: pl.DataFrame) -> Any:
-    """The table as a pandas DataFrame; not by polars, which needs pyarrow for it."""
-    return import_module("pandas").DataFrame(table.to_dict(as_series=False))
+class Tabular:
+    """What can be taken as a polars or pandas table."""
+
+    __slots__ = ()
+    table: Any
+
+    def to_polars(self) -> pl.DataFrame:
+        """The table."""
+        found: pl.DataFrame = self.table
+        return found
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame; not by polars, which needs pyarrow for it."""
+        return import_module("pandas").DataFrame(self.to_polars().to_dict(as_series=False))
 
 
 def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | None) -> Source:

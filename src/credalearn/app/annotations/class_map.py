@@ -47,14 +47,9 @@ def map_classes(
         sums = [pl.sum_horizontal(each).alias(name) for name, each in of_class.items()]
         table = table.select("item", *sums)
     found = Annotations(annotations.kind, annotations.items, names, table, annotations.source)
-    notes = (*annotations.source.notes, count_mapped(found, groups))
-    return replace(found, source=replace(annotations.source, notes=notes))
-
-
-def count_mapped(annotations: Annotations, groups: Mapping[str, str]) -> str:
-    """How many votes each class has, and from which labels."""
     said = [
         f"{name}: {count:,.10g} ({', '.join(each for each in groups if groups[each] == name)})"
-        for name, count in zip(annotations.classes, annotations.sparse_counts().sum(0), strict=True)
+        for name, count in zip(names, found.sparse_counts().sum(0), strict=True)
     ]
-    return f"votes by class: {', '.join(said)}"
+    notes = (*annotations.source.notes, f"votes by class: {', '.join(said)}")
+    return replace(found, source=replace(annotations.source, notes=notes))

@@ -14,7 +14,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 from credalearn._formats import listed, many, percent, shown
 from credalearn._options import options_of
 from credalearn.app.facts import Kind
-from credalearn.app.sources import Source, to_pandas
+from credalearn.app.sources import Source, Tabular
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Annotations:
+class Annotations(Tabular):
     r"""What people said about items.
 
     Checked once, here; code that is handed ``Annotations`` trusts them.
@@ -154,14 +154,6 @@ class Annotations:
         from credalearn.app.steps.inspect import InspectOptions, inspect
 
         return inspect(self, options_of("inspect", InspectOptions, options))
-
-    def to_polars(self) -> pl.DataFrame:
-        """The table."""
-        return self.table
-
-    def to_pandas(self) -> Any:
-        """The table as a pandas DataFrame."""
-        return to_pandas(self.table)
 
     def _code(self, column: str, names: tuple[str, ...]) -> NDArray[np.int64]:
         if len(set(names)) < len(names):

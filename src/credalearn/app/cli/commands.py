@@ -73,10 +73,8 @@ def train(
     data = Dataset(votes, **asdict(inputs))
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
-    if rounds.map:
-        from credalearn.app.annotations.class_map import count_mapped, parse_map
-
-        yield f"Map: {count_mapped(data.annotations, parse_map(rounds.map))}"
+    if votes.source.notes:
+        yield f"note: {'; '.join(votes.source.notes)}"
     if data.annotations.contains == "statements":
         from credalearn.app.steps.inspect import count_conflicts
 

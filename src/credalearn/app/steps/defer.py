@@ -20,7 +20,7 @@ from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
-from credalearn.app.sources import to_pandas
+from credalearn.app.sources import Tabular
 from credalearn.app.steps.predict import (
     PredictOptions,
     decisions,
@@ -58,7 +58,7 @@ class DeferOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Deferred:
+class Deferred(Tabular):
     """What ``defer`` wrote."""
 
     output: Path  # the tasks
@@ -72,14 +72,6 @@ class Deferred:
     warnings: tuple[str, ...]  # about values that training did not have
     table: pl.DataFrame  # item, label, lower and score of those that were written
     trains: bool = True  # whether the run can be trained again with their votes
-
-    def to_polars(self) -> pl.DataFrame:
-        """Item, label, lower and score of the written items, least certain first."""
-        return self.table
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_pandas(self.table)
 
     @property
     def lines(self) -> list[str]:

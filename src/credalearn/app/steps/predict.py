@@ -16,7 +16,7 @@ from credalearn.app.features import Features
 from credalearn.app.item_stream import Batch, ItemStream, known_items, open_items
 from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM
-from credalearn.app.sources import to_pandas
+from credalearn.app.sources import Tabular
 from credalearn.app.steps.unseen_values import count_unseen, unseen_warnings
 from credalearn.app.table_writer import Schema, check_output, write_frames
 from credalearn.app.texts import text_digests
@@ -57,7 +57,7 @@ class PredictOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decisions:
+class Decisions(Tabular):
     """What ``predict`` found, one row per item in the order of the data."""
 
     items: int  # number of items
@@ -78,10 +78,6 @@ class Decisions:
                 "predict without an output."
             )
         return self.table
-
-    def to_pandas(self) -> Any:
-        """The decisions as a pandas frame."""
-        return to_pandas(self.to_polars())
 
     @property
     def lines(self) -> list[str]:

@@ -204,7 +204,7 @@ def run_tables(
         )
         for rows, split, predicted in found
     )
-    items = data.table()
+    items = data.item_table()
     if trained is not None:
         items = pl.concat([items, trained], how="diagonal")
     return {"annotations": data.annotations.table, "items": items, "predictions": predictions}
