@@ -186,12 +186,10 @@ WRONG = {
     "train v.csv -o r --epochs 0": "--epochs must be 1 or more",
     "predict r d.csv -o o.csv --threshold 2": "--threshold .* at most 1; got 2.0.$",
     "certify r --max-error 0,1": "'--max-error': '0,1' is not a number. To fix: write 0.1. ",
-    "predict d.csv {run} -o o.csv": "{run} is a run, and d.csv is not. .* first: {run} d.csv.$",
 }
 
 
 @pytest.mark.parametrize("asked", WRONG)
-def test_wrong_options_are_named_as_typed(capsys: Capture, tmp_path: Path, asked: str) -> None:
-    (tmp_path / "run.json").touch()
-    done = in_process(capsys, *asked.format(run=tmp_path).split())
-    assert (done.code, bool(re.search(WRONG[asked].format(run=tmp_path), done.err))) == (2, True)
+def test_wrong_options_are_named_as_typed(capsys: Capture, asked: str) -> None:
+    done = in_process(capsys, *asked.split())
+    assert (done.code, bool(re.search(WRONG[asked], done.err))) == (2, True)
