@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from credalearn.conformal import Scale
-from credalearn.conformal._calibration import SCALES
-from credalearn.conformal._distance import box_distance, total_variation
+from credalearn.conformal._calibration import SCALES, box_distance, total_variation
 from predicted_sets import KINDS
 from random_sets import distributions
 
