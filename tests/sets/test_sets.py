@@ -164,8 +164,9 @@ def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
         assert_close(part.lower, sets.lower[kept])
         assert_close(part.diameter(), sets.diameter()[kept])
     assert len(sets[4:4:2]) == 0
-    with pytest.raises(IndexError):
-        sets[10]
+    for wrong in (10, [0.5]):
+        with pytest.raises(IndexError):
+            sets[wrong]
     single = sets.to(torch.float32)
     assert single.lower.dtype == single.center().dtype == torch.float32
     assert sets.to("meta").lower.device.type == "meta"
@@ -228,7 +229,7 @@ MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
             lambda: LowerBounds([[0.5, 0.1]]).worst([0.0] * 3),
             r"\(1, 2\) or \(2,\); got \(3,",
         ),
-        (lambda: LowerBounds([[0.5, 0.1]])[[0.5]], "rows must be a number, a slice"),
+        (lambda: LowerBounds([[0.5, 0.1]])[[[0]]], "rows must be a number, a slice"),
         (lambda: Intervals([[0.6, 0.1]], [[0.5, 0.9]]), "row 0 has lower"),
         (lambda: Intervals([[0.6, 0.6]], [[0.9, 0.9]]), "the set is empty; .* widen"),
         (lambda: Intervals([[0.1]], [[0.2, 0.3]]), r"upper.* shape \(1, 1\); got \(1, 2\)"),
