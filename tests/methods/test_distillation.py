@@ -164,7 +164,7 @@ def test_teachers_label_augmented_inputs(generator: torch.Generator) -> None:
         labels=taught_labels(torch.full((12, 1, 2), 0.5)),
         loss=loss,
         recipe=Recipe(epochs=2, batch_size=12),
-        augment=lambda items, _: items + 1,
+        augment=lambda items: items + 1,
         teachers=teachers,
     )
     train([training])
