@@ -14,10 +14,6 @@ from credalearn.errors import CredalError
 
 Batch = TypeVar("Batch", bound=Any)
 
-_WHOLE = (
-    *(torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
-)
 SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 
 
@@ -72,7 +68,7 @@ def as_floats(values: Any, *, name: str, ndim: int | None, finite: bool = True) 
 def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
     """``y`` as class indices, shape (N,), int64, each in 0..K-1; True and False are none."""
     given = as_tensor(y, name=name)
-    if given.ndim != 1 or given.dtype not in _WHOLE:
+    if given.ndim != 1 or given.is_floating_point() or given.dtype == torch.bool:
         raise CredalError(
             f"{name} must be class indices, whole numbers of shape (items,); got {given.dtype} of "
             f"shape {tuple(given.shape)}."
