@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.conformal import Distance, Scale
-from credalearn.conformal._calibration import SCALES, box_distance, calibrate, total_variation
+from credalearn.conformal._calibration import SCALES, box_distance, total_variation
 from predicted_sets import KINDS, voted_predictions
 from random_sets import distributions, events
 
@@ -60,7 +60,7 @@ def test_radius_is_the_counted_quantile(num_items: int, coverage: float) -> None
     off = torch.randperm(num_items, generator=torch.Generator().manual_seed(0)).double() / 400
     p = torch.full((num_items, 2), 0.5, dtype=torch.float64)
     q = torch.stack([0.5 + off, 0.5 - off], 1)
-    found = calibrate(q, p, p, p, coverage=coverage, scale="none")
+    found = CredalPredictions.from_probs(p).inflation(q, coverage=coverage, scale="none")
     wanted = rank(num_items, coverage)
     assert found.rank == wanted
     if wanted > num_items:
@@ -167,9 +167,6 @@ def test_strata_are_covered_separately() -> None:
         pred[old].inflation(said[old], strata=["a"])
 
 
-P = torch.tensor([[0.5, 0.5]])
-
-
 @pytest.mark.parametrize(
     ("observed", "options", "message"),
     [
@@ -185,4 +182,4 @@ def test_rejects_bad_input(
     observed: list[list[float]], options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(CredalError, match=message):
-        calibrate(observed, P, P, P, **options)  # type: ignore[arg-type]
+        CredalPredictions.from_probs([[0.5, 0.5]]).inflation(observed, **options)  # type: ignore[arg-type]

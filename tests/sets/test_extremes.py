@@ -39,7 +39,8 @@ def solve(sets: CredalSet, row: int, cost: np.ndarray) -> float:
         return float((one.points[0].numpy() @ cost).min())
     if isinstance(one, MeanIntervals):  # everyone's own program
         people = (each[0].numpy() for each in (one.share, one.person_lower, one.person_upper))
-        return sum(w * program(cost, *box) for w, *box in zip(*people, strict=True) if w > 0)
+        costs = [w * program(cost, *box) for w, *box in zip(*people, strict=True) if w > 0]
+        return float(sum(costs))
     if isinstance(one, TotalVariationBall):  # mass added and mass taken, at most the radius each
         q, sign = one.q[0].numpy(), np.repeat([1.0, -1.0], len(cost))
         moved = program(

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, rank_of
+from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, rank_of
 from credalearn.errors import CredalError
 from credalearn.sets._checks import as_floats, as_votes, require, require_shape
 
@@ -120,26 +120,16 @@ def calibrate(
     lower: Tensor,
     upper: Tensor,
     probs: Tensor,
+    asked: Inflation,
     *,
-    coverage: float = 0.9,
-    distance: Distance = "box",
-    scale: Scale = "relative-variance",
     strata: Sequence[str] | None = None,
-    target: Target = "votes",
     random_state: int = 0,
 ) -> Inflation:
-    """How much to widen sets so that they cover new items like these; see :class:`Inflation`."""
-    found = Inflation(  # checks the options, and knows which nonconformity is the radius
-        coverage=coverage,
-        radius=math.inf,
-        distance=distance,
-        scale=scale,
-        items=len(lower),
-        target=target,
-    )
+    """The inflation that is asked for, with the radius that covers new items like these."""
+    coverage, distance, scale = asked.coverage, asked.distance, asked.scale
     observations: Iterable[Tensor] = [as_shares(observed, lower)]
     low, high, inside = (each.detach().double() for each in (lower, upper, probs))
-    if target == "distribution":
+    if asked.target == "distribution":
         votes = as_votes(observed, name="observed").to(inside)
         observations = plausible_distributions(votes, inside, random_state=random_state)
     factor, stretch = scale_of(inside, distance, scale), stretch_of(inside, scale)
@@ -152,7 +142,7 @@ def calibrate(
 
     off = torch.stack([nonconformity(each) for each in observations])
     if strata is None:
-        return replace(found, radius=_radius(off, coverage))
+        return replace(asked, radius=_radius(off, coverage))
     if len(strata) != len(lower):
         raise CredalError(f"strata must name one stratum for each of {len(lower)} items.")
     names = np.array([str(name) for name in strata])
@@ -160,7 +150,7 @@ def calibrate(
         Stratum(name, _radius(off[:, names == name], coverage), int((names == name).sum()))
         for name in sorted(set(names.tolist()))
     )
-    return replace(found, radius=max(each.radius for each in parts), strata=parts)
+    return replace(asked, radius=max(each.radius for each in parts), strata=parts)
 
 
 def narrowest_scale(
@@ -177,8 +167,8 @@ def narrowest_scale(
     sets = (lower, upper, probs)
 
     def width(scale: Scale) -> float:
-        found = calibrate(observed, *sets, coverage=coverage, scale=scale, strata=strata)
-        low, high = found.widen(*sets, strata=strata)
+        asked = Inflation(coverage=coverage, radius=math.inf, scale=scale, items=len(lower))
+        low, high = calibrate(observed, *sets, asked, strata=strata).widen(*sets, strata=strata)
         return float((high - low).mean())
 
     return min(among, key=width)

@@ -106,8 +106,8 @@ class Inflation:
 
     coverage: float
     radius: float
-    distance: Distance
-    scale: Scale
+    distance: Distance = "box"
+    scale: Scale = "relative-variance"
     items: int
     group: str | None = None
     num_groups: int | None = None
