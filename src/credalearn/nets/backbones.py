@@ -43,14 +43,6 @@ PACKAGES = ("torchvision", "timm")
 BACKBONE_NAMES = ", ".join(map(repr, (*BACKBONES, *(f"{package}:NAME" for package in PACKAGES))))
 
 
-def known_backbone(name: object) -> bool:
-    """Whether ``name`` names a backbone; for other packages, whether it has the right form."""
-    if not isinstance(name, str):
-        return False
-    package, _, model = name.partition(":")
-    return name in BACKBONES or (package in PACKAGES and model != "")
-
-
 def build_backbone(
     backbone: Backbone,
     input_shape: tuple[int, ...],
@@ -59,13 +51,8 @@ def build_backbone(
     weights: str | Path | None = None,
 ) -> nn.Module:
     """A new backbone for items of this shape; a named one starts from the file, if there is one."""
-    if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
-        raise CredalError(
-            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
-            f"features, or a function that makes one; got {backbone!r}."
-        )
     path = None if weights is None else Path(weights)
-    if not isinstance(backbone, str):
+    if callable(backbone):
         if path is not None:
             fix = f"load {path} into the {type(backbone).__name__} yourself"
             raise CredalError(f"weights are for a backbone given by name. To fix: {fix}.")
@@ -74,9 +61,16 @@ def build_backbone(
             got = type(made).__name__
             raise CredalError(f"a function as backbone must make a torch.nn.Module; got {got}.")
         return made.cpu()
-    if backbone not in BACKBONES:
-        return _outside_backbone(backbone, image_channels(input_shape, backbone=backbone), path)
-    build = BACKBONES[backbone]
+    name = str(backbone)
+    package, _, model = name.partition(":")
+    if package in PACKAGES and model:
+        return _outside_backbone(name, image_channels(input_shape, backbone=name), path)
+    if name not in BACKBONES:
+        raise CredalError(
+            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
+            f"features, or a function that makes one; got {backbone!r}."
+        )
+    build = BACKBONES[name]
     places_dropout = getattr(build, "places_dropout", False)
     built = build(input_shape, dropout=dropout) if places_dropout else build(input_shape)
     if path is not None:
