@@ -27,8 +27,7 @@ from torch import Tensor
 import credalearn as cl
 from credalearn._files import whole_file
 from credalearn.app.nodules import load_nodules
-from credalearn.conformal._calibration import FLOOR, SCALES
-from credalearn.conformal._distance import box_distance, total_variation
+from credalearn.conformal._calibration import FLOOR, SCALES, box_distance, total_variation
 from credalearn_experiments.data import DataFolders, load_task
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results" / "conformal_scales.csv"

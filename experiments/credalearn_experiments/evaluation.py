@@ -17,7 +17,7 @@ from torch.nn.functional import one_hot
 from credalearn import metrics
 from credalearn._ranks import as_scores, kept_means
 from credalearn._temperature import fit_temperature, temper
-from credalearn.conformal._distance import box_distance
+from credalearn.conformal._calibration import box_distance
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
@@ -202,20 +203,19 @@ class CredalPredictions:
             >>> pred.inflation(votes, coverage=0.7, scale="none").radius
             0.125
         """
-        from credalearn.conformal._calibration import calibrate  # few runs widen sets
+        from credalearn.conformal import Inflation  # few runs widen sets
+        from credalearn.conformal._calibration import calibrate
 
-        return calibrate(
-            observed,
-            self.lower,
-            self.upper,
-            self.probs,
+        asked = Inflation(
             coverage=coverage,
+            radius=math.inf,
             distance=distance,
             scale=scale,
-            strata=strata,
+            items=len(self),
             target=target,
-            random_state=random_state,
         )
+        sets = (self.lower, self.upper, self.probs)
+        return calibrate(observed, *sets, asked, strata=strata, random_state=random_state)
 
     def conformalize(self, inflation: Inflation, *, strata: Sequence[str] | None = None) -> Self:
         """The same predictions with every set widened to its box; classes and ``probs`` stay.

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.conformal import Inflation
-from credalearn.conformal._distance import kullback_leibler, kullback_leibler_bounds
+from credalearn.conformal._calibration import kullback_leibler, kullback_leibler_bounds
 from random_sets import distributions
 
 

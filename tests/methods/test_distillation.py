@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 import credalearn as cl
-from clouds import classifier, clouds
+from clouds import clouds
 from credalearn import _method_training
 from credalearn.labels.soft import taught_labels
 from credalearn.methods.base import Outputs
@@ -164,7 +164,7 @@ def test_teachers_label_augmented_inputs(generator: torch.Generator) -> None:
         labels=taught_labels(torch.full((12, 1, 2), 0.5)),
         loss=loss,
         recipe=Recipe(epochs=2, batch_size=12),
-        augment=lambda items, _: items + 1,
+        augment=lambda items: items + 1,
         teachers=teachers,
     )
     train([training])
@@ -173,12 +173,3 @@ def test_teachers_label_augmented_inputs(generator: torch.Generator) -> None:
         assert_close(items.sort(0).values, (inputs + 1).sort(0).values)
         said = torch.cat([each(items).softmax(2) for each in teachers], 1)
         assert_close(lower, taught_labels(said).lower)
-
-
-def test_images_are_taught_with_augmentation() -> None:
-    generator = torch.Generator().manual_seed(0)
-    X = torch.rand(20, 1, 8, 8, generator=generator).numpy()
-    clf = classifier(
-        "credal-bounds", backbone=lambda: nn.Flatten(), augment="crop", epochs=1, batch_size=20
-    ).fit(X, np.arange(20) % 2)
-    assert len(clf.predict_credal(X)) == 20

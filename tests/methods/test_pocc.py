@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.methods import METHODS, Outputs
+from credalearn.methods import METHODS
 from random_sets import KINDS, distributions
 
 
@@ -61,23 +61,6 @@ def test_averaged_on_precise_labels_two_equal_heads_are_softmax(generator: torch
     both = one.expand(-1, 2, -1)
     mean, softmax = (METHODS[name].loss for name in ("pocc-mean", "softmax"))
     assert_close(mean(both, labels, 0), softmax(one, labels, 0))
-
-
-def test_the_heads_learn_what_the_theory_says() -> None:
-    """For one label {q_0 >= 0.7}: the pessimist spreads the rest, the optimist is sure."""
-    both = torch.zeros(2, 1, 4, requires_grad=True)
-    optimizer = torch.optim.Adam([both], lr=0.05)
-    label = cl.LowerBounds([[0.7, 0.0, 0.0, 0.0]])
-    for _ in range(800):
-        optimizer.zero_grad()
-        loss = cl.pocc_loss(both[0], both[1], label)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    pred = METHODS["pocc"].predictions(Outputs(both.detach().transpose(0, 1)[:, None], both[0]), {})
-    assert pred.vertices is not None
-    pessimist, optimist = pred.vertices[0]
-    assert_close(pessimist, torch.tensor([0.7, 0.1, 0.1, 0.1]), atol=0.02, rtol=0)
-    assert optimist[0] > 0.99
 
 
 @pytest.mark.catches(

@@ -161,17 +161,12 @@ def test_scores_of_every_precision_give_the_same(name: str, generator: torch.Gen
         assert METRICS[name](probs, y, score.to(dtype)) == pytest.approx(before, abs=1e-13)
 
 
-MASKED = np.ma.array([1, 0], mask=[False, True])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: metrics.accuracy([[0.5, 0.5]], [2]), r"y must lie in 0\.\.1; row 0"),
         (lambda: metrics.accuracy([[0.5, 0.5]], [0, 1]), "each of the 1 items of probs.*; got 2"),
-        (lambda: metrics.accuracy([[0.5, 0.5]], ["a"]), "y must be an array of numbers"),
         (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one or more; got 0"),
-        (lambda: metrics.accuracy(MASKED[None], [0]), r"probs must have no masked .*\(0, 1\)"),
         (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be 1 or more"),
         (lambda: metrics.ece([[5.0, -3.0]], [0]), "not be negative; row 0 .* take the softmax"),
         (lambda: metrics.ece([[80.0, 20.0]], [0]), "sum to 1, .* percentages: divide by 100"),

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from credalearn import (
+    Intervals,
     PrecisionWarning,
     entropy,
     max_entropy_box,
@@ -22,16 +23,6 @@ def simplex_grid(num_weights: int, steps: int) -> Tensor:
     axes = axes.reshape(-1, num_weights - 1)
     axes = axes[axes.sum(1) <= steps]
     return torch.cat([axes, steps - axes.sum(1, keepdim=True)], 1).double() / steps
-
-
-def poured(lower: Tensor, upper: Tensor, order: list[int]) -> Tensor:
-    """The member of one box (K,) that the free mass poured in this order gives."""
-    point, free = lower.clone(), 1 - float(lower.sum())
-    for k in order:
-        step = min(max(free, 0.0), float(upper[k] - lower[k]))
-        point[k] += step
-        free -= step
-    return point
 
 
 @pytest.mark.catches("sets/hull_entropy.py", "return nats / math.log(2)", "return nats")
@@ -74,14 +65,6 @@ def test_polytopes_equal_a_fine_grid(
     assert ((found - tight).abs() <= 1.1e-3).all()  # both certificates hold
 
 
-def test_the_certificate_bounds_the_error_with_many_classes(generator: torch.Generator) -> None:
-    points = distributions(200, 10, 100, generator=generator)
-    loose, tight = (max_entropy_hull(points, tolerance=each) for each in (1e-2, 1e-4))
-    assert (tight - loose).max() <= 1e-2
-    assert (tight - loose).max() > 1e-5  # the looser one does stop earlier
-    assert (loose - tight).max() <= 1e-4
-
-
 def test_warns_when_the_search_hits_its_cap(generator: torch.Generator) -> None:
     points = distributions(50, 6, 5, generator=generator)
     with pytest.warns(PrecisionWarning, match=r"cap of 1 steps: \d+ of 50 items are up to .* bits"):
@@ -117,10 +100,8 @@ def test_min_entropy_of_a_box_is_never_above_the_named_orders(
 ) -> None:
     lower, upper = random_boxes(40, num_classes, generator)
     found = min_entropy_box(lower, upper)
-    for row, (low, high) in enumerate(zip(lower, upper, strict=True)):
-        for key in (low, high, low + high):
-            order = key.argsort(descending=True, stable=True).tolist()
-            assert float(found[row]) <= float(bits(poured(low, high, order))) + 1e-9
+    for key in (lower, upper, lower + upper):
+        assert (found <= bits(Intervals(lower, upper).worst_target(key)) + 1e-9).all()
 
 
 def test_the_search_reaches_what_enumeration_finds_on_nearly_all_boxes(
@@ -140,10 +121,8 @@ def test_min_entropy_is_exact_for_equally_ordered_bounds(generator: torch.Genera
     center = distributions(50, 40, generator=generator).sort(1, descending=True).values
     lower = (center - 0.02).clamp(min=0)
     upper = (center + 0.1).clamp(max=1)
-    slow = torch.stack(
-        [bits(poured(low, high, list(range(40)))) for low, high in zip(lower, upper, strict=True)]
-    )
-    assert_close(min_entropy_box(lower, upper), slow, atol=1e-9, rtol=0)
+    greedy = bits(Intervals(lower, upper).worst_target(center))
+    assert_close(min_entropy_box(lower, upper), greedy, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("num_classes", [2, 5, 40, 300])

@@ -1,14 +1,11 @@
 """Worst and best cases against a linear-programming solver, and their gradients."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import linprog
-from scipy.sparse import block_diag
-from torch import Tensor
 from torch.testing import assert_close
 
 from credalearn.sets import (
@@ -22,83 +19,44 @@ from credalearn.sets import (
 )
 from random_sets import KINDS
 
-NUM_ITEMS = 205
+NUM_ITEMS = 100
 
 
-@dataclass(frozen=True)
-class Program:
-    """A linear program an item, all of one shape: U unknowns, R inequalities.
-
-    Smallest ``constant + objective · x`` with ``low <= x <= high``, ``equal · x = value`` and
-    ``below @ x <= limits``.
-    """
-
-    objective: np.ndarray  # (N, U)
-    low: np.ndarray
-    high: np.ndarray
-    equal: np.ndarray  # (U,)
-    value: float = 1.0
-    below: Sequence[np.ndarray] = ()  # N times (R, U)
-    limits: np.ndarray | None = None  # (N, R)
-    constant: float | np.ndarray = 0.0
+def program(cost: np.ndarray, low: np.ndarray, high: np.ndarray, **options: Any) -> float:
+    """The smallest expected cost of a distribution between two bounds, by linear programming."""
+    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    equal = {"A_eq": np.ones((1, len(cost))), "b_eq": [1.0]} | options
+    found = linprog(cost, bounds=np.stack([low, high], 1), options=exact, **equal)
+    assert found.status == 0, found.message
+    return float(found.fun)
 
 
-def program(sets: CredalSet, cost: Tensor) -> Program:
-    """The kind's own definition as linear constraints."""
-    ones, zeros = np.ones(cost.shape), np.zeros(cost.shape)
-    if isinstance(sets, Vertices):  # the unknowns are weights of the vertices
-        objective = torch.einsum("nvk,nk->nv", sets.points, cost).numpy()
-        weights = np.zeros_like(objective)
-        return Program(objective, weights, weights + 1, np.ones(objective.shape[1]))
-    if isinstance(sets, TotalVariationBall):  # mass added and mass taken, at most the radius each
-        added_less_taken = np.repeat([1.0, -1.0], sets.num_classes)
-        return Program(
-            np.concatenate([cost, -cost], 1),
-            np.concatenate([zeros, zeros], 1),
-            np.concatenate([ones, sets.q], 1),
-            added_less_taken,
-            value=0.0,
-            below=[(added_less_taken > 0)[None].astype(float)] * len(sets),
-            limits=sets.radius[:, None].numpy(),
-            constant=(sets.q * cost).sum(1).numpy(),
+def solve(sets: CredalSet, row: int, cost: np.ndarray) -> float:
+    """The smallest expected cost in one set, from the kind's own definition."""
+    one = sets[row]
+    zeros, ones = np.zeros_like(cost), np.ones_like(cost)
+    if isinstance(one, Vertices):
+        return float((one.points[0].numpy() @ cost).min())
+    if isinstance(one, MeanIntervals):  # everyone's own program
+        people = (each[0].numpy() for each in (one.share, one.person_lower, one.person_upper))
+        costs = [w * program(cost, *box) for w, *box in zip(*people, strict=True) if w > 0]
+        return float(sum(costs))
+    if isinstance(one, TotalVariationBall):  # mass added and mass taken, at most the radius each
+        q, sign = one.q[0].numpy(), np.repeat([1.0, -1.0], len(cost))
+        moved = program(
+            np.concatenate([cost, -cost]),
+            np.concatenate([zeros, zeros]),
+            np.concatenate([ones, q]),
+            A_eq=sign[None],
+            b_eq=[0.0],
+            A_ub=(sign > 0)[None],
+            b_ub=one.radius.numpy(),
         )
-    if isinstance(sets, Possibility):  # classes no more possible than one are together at most that
-        levels = sets.levels.numpy()
-        nested = levels[:, None, :] <= levels[:, :, None]
-        return Program(
-            cost.numpy(), zeros, ones, ones[0], below=list(nested.astype(float)), limits=levels
-        )
-    return Program(cost.numpy(), sets.lower.numpy(), sets.upper.numpy(), ones[0])
-
-
-def solve(sets: CredalSet, cost: Tensor) -> np.ndarray:
-    """Smallest expected cost of each item by linear programming, shape (N,).
-
-    Independent problems solved as one: the constraint matrix has a block an item.
-    """
-    if isinstance(sets, MeanIntervals):  # everyone's own program
-        total = np.zeros(len(sets))
-        for share, low, high in zip(
-            sets.share.T, sets.person_lower.unbind(1), sets.person_upper.unbind(1), strict=True
-        ):
-            rows = share > 0
-            total[rows] += share[rows].numpy() * solve(Intervals(low[rows], high[rows]), cost[rows])
-        return total
-    asked = program(sets, cost)
-    solution = linprog(
-        asked.objective.ravel(),
-        A_eq=block_diag([asked.equal[None]] * len(sets), format="csr"),
-        b_eq=np.full(len(sets), asked.value),
-        A_ub=block_diag(asked.below, format="csr") if asked.below else None,
-        b_ub=None if asked.limits is None else asked.limits.ravel(),
-        bounds=np.stack([asked.low.ravel(), asked.high.ravel()], axis=1),
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    assert solution.status == 0, solution.message
-    found = solution.x.reshape(asked.objective.shape)
-    values: np.ndarray = asked.constant + (asked.objective * found).sum(1)
-    return values
+        return float(q @ cost) + moved
+    if isinstance(one, Possibility):  # classes no more possible than one are together at most that
+        levels = one.levels[0].numpy()
+        return program(cost, zeros, ones, A_ub=levels <= levels[:, None], b_ub=levels)
+    return program(cost, one.lower[0].numpy(), one.upper[0].numpy())
 
 
 @pytest.mark.catches("sets/total_variation.py", "order[:, :1]", "order[:, -1:]", case="balls")
@@ -117,12 +75,14 @@ def solve(sets: CredalSet, cost: Tensor) -> np.ndarray:
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_equal_a_linear_program(kind: str, generator: torch.Generator) -> None:
-    for num_classes in (2, 3, 4, 5, 8, 13, 21, 34, 50):
+    for num_classes in (2, 3, 5, 8, 21, 50):
         sets = KINDS[kind](NUM_ITEMS, num_classes, generator)
         cost = torch.randn(NUM_ITEMS, num_classes, generator=generator, dtype=torch.float64)
         cost[::3] = cost[::3].round()  # ties
-        assert_close(sets.best(cost).numpy(), solve(sets, cost), atol=1e-9, rtol=0)
-        assert_close(sets.worst(cost).numpy(), -solve(sets, -cost), atol=1e-9, rtol=0)
+        best = [solve(sets, row, each) for row, each in enumerate(cost.numpy())]
+        worst = [-solve(sets, row, -each) for row, each in enumerate(cost.numpy())]
+        np.testing.assert_allclose(sets.best(cost), best, atol=1e-9)
+        np.testing.assert_allclose(sets.worst(cost), worst, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

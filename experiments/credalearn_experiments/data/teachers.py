@@ -15,8 +15,7 @@ from torch.nn.functional import relu
 from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
-from credalearn.nets._libraries import imported
-from credalearn.nets.backbones import load_weights, read_weights
+from credalearn.nets.backbones import imported, load_weights, read_weights
 from credalearn.nets.residual import conv, he_init
 from credalearn_experiments.data.folders import DataFolders, refuse
 

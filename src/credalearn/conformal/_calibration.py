@@ -1,4 +1,4 @@
-"""Calibrate by how much predicted sets are widened, and how much more some items than others.
+"""How far observed shares lie from predicted sets, and by how much these are widened for that.
 
 A scale is a function of the chosen distribution alone, above 0, of shape (N, 1) or (N, K). At 90 %
 coverage of the votes of CIFAR-10H, softmax's mean width is .45 unscaled, .13 by ``"binomial"`` and
@@ -15,10 +15,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.conformal._distance import BALLS, as_shares, box_distance
-from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, rank_of
+from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, rank_of
 from credalearn.errors import CredalError
-from credalearn.sets._checks import as_votes
+from credalearn.sets._checks import as_floats, as_votes, require, require_shape
 
 # So that a class without any probability can be voted for, too. A floor of .001 gives 18 % narrower
 # sets for 3 votes per image and 22 to 47 % wider ones for 51; one of .1 wider ones for both.
@@ -58,31 +57,79 @@ def scale_of(probs: Tensor, distance: Distance, scale: Scale) -> Tensor:
     return factor
 
 
+def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
+    """Votes or shares, each row divided by its sum, in float64 on the device of the ``sets``."""
+    votes = as_floats(observed, name="observed", ndim=2).detach().to(sets.device, torch.float64)
+    require_shape(votes, sets.shape, name="observed")
+    total = votes.sum(1, keepdim=True)
+    require(
+        (votes >= 0) & (total > 0),
+        rule="observed must be votes or shares by class, none below 0 and not all 0",
+        remedy="leave out items without votes",
+        observed=votes,
+    )
+    return votes / total
+
+
+def box_distance(
+    observed: Tensor, lower: Tensor, upper: Tensor, scale: Tensor, *, signed: bool = False
+) -> Tensor:
+    """The least r (0 or more unless signed) with q in [lower − r·s, upper + r·s], shape (N,)."""
+    gap = torch.maximum(lower - observed, observed - upper)
+    return ((gap if signed else gap.clamp(min=0)) / scale).amax(1)
+
+
+def total_variation(observed: Tensor, probs: Tensor) -> Tensor:
+    r""":math:`\frac12\sum_k |q_k - p_k|`, shape (N,)."""
+    # Not half the sum: where rounded rows sum to 1.0000001, no class may be off by more than this.
+    gap = observed - probs
+    return torch.maximum(gap.clamp(min=0).sum(1), (-gap).clamp(min=0).sum(1))
+
+
+def kullback_leibler(observed: Tensor, probs: Tensor) -> Tensor:
+    r""":math:`\sum_k q_k \log(q_k / p_k)`, shape (N,); infinite where only q has a class."""
+    return (torch.xlogy(observed, observed) - torch.xlogy(observed, probs)).sum(1).clamp(min=0)
+
+
+BALLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "total-variation": total_variation,
+    "kullback-leibler": kullback_leibler,
+}
+"""How far an observed distribution lies from the predicted one, where the sets are balls."""
+
+
+def kullback_leibler_bounds(probs: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    """Smallest and largest share of each class at most ``radius`` (N, 1) away, two of (N, K)."""
+    # The nearest distribution with a given share of one class keeps the proportions of the others,
+    # so this is a question about two classes; by bisection, to the last digit, outward.
+
+    def farthest(end: float) -> Tensor:
+        near, far = probs.clone(), torch.full_like(probs, end)
+        for _ in range(60):
+            middle = (near + far) / 2
+            two = (torch.stack([each, 1 - each], -1).flatten(0, 1) for each in (middle, probs))
+            inside = kullback_leibler(*two).view_as(probs) <= radius
+            near, far = torch.where(inside, middle, near), torch.where(inside, far, middle)
+        return far
+
+    return farthest(0.0), farthest(1.0)
+
+
 def calibrate(
     observed: ArrayLike,
     lower: Tensor,
     upper: Tensor,
     probs: Tensor,
+    asked: Inflation,
     *,
-    coverage: float = 0.9,
-    distance: Distance = "box",
-    scale: Scale = "relative-variance",
     strata: Sequence[str] | None = None,
-    target: Target = "votes",
     random_state: int = 0,
 ) -> Inflation:
-    """How much to widen sets so that they cover new items like these; see :class:`Inflation`."""
-    found = Inflation(  # checks the options, and knows which nonconformity is the radius
-        coverage=coverage,
-        radius=math.inf,
-        distance=distance,
-        scale=scale,
-        items=len(lower),
-        target=target,
-    )
+    """The inflation that is asked for, with the radius that covers new items like these."""
+    coverage, distance, scale = asked.coverage, asked.distance, asked.scale
     observations: Iterable[Tensor] = [as_shares(observed, lower)]
     low, high, inside = (each.detach().double() for each in (lower, upper, probs))
-    if target == "distribution":
+    if asked.target == "distribution":
         votes = as_votes(observed, name="observed").to(inside)
         observations = plausible_distributions(votes, inside, random_state=random_state)
     factor, stretch = scale_of(inside, distance, scale), stretch_of(inside, scale)
@@ -95,7 +142,7 @@ def calibrate(
 
     off = torch.stack([nonconformity(each) for each in observations])
     if strata is None:
-        return replace(found, radius=_radius(off, coverage))
+        return replace(asked, radius=_radius(off, coverage))
     if len(strata) != len(lower):
         raise CredalError(f"strata must name one stratum for each of {len(lower)} items.")
     names = np.array([str(name) for name in strata])
@@ -103,7 +150,7 @@ def calibrate(
         Stratum(name, _radius(off[:, names == name], coverage), int((names == name).sum()))
         for name in sorted(set(names.tolist()))
     )
-    return replace(found, radius=max(each.radius for each in parts), strata=parts)
+    return replace(asked, radius=max(each.radius for each in parts), strata=parts)
 
 
 def narrowest_scale(
@@ -120,8 +167,8 @@ def narrowest_scale(
     sets = (lower, upper, probs)
 
     def width(scale: Scale) -> float:
-        found = calibrate(observed, *sets, coverage=coverage, scale=scale, strata=strata)
-        low, high = found.widen(*sets, strata=strata)
+        asked = Inflation(coverage=coverage, radius=math.inf, scale=scale, items=len(lower))
+        low, high = calibrate(observed, *sets, asked, strata=strata).widen(*sets, strata=strata)
         return float((high - low).mean())
 
     return min(among, key=width)

@@ -106,8 +106,8 @@ class Inflation:
 
     coverage: float
     radius: float
-    distance: Distance
-    scale: Scale
+    distance: Distance = "box"
+    scale: Scale = "relative-variance"
     items: int
     group: str | None = None
     num_groups: int | None = None
@@ -211,7 +211,7 @@ class Inflation:
         ``observed`` are votes or shares by class, (N, K); ``lower``, ``upper`` and ``probs`` the
         predictions; ``strata`` the stratum of each item, N names, where there are strata.
         """
-        from credalearn.conformal._distance import BALLS, as_shares
+        from credalearn.conformal._calibration import BALLS, as_shares
 
         shares = as_shares(observed, lower)
         if self.distance == "box":
@@ -249,8 +249,7 @@ class Inflation:
         self, lower: "Tensor", upper: "Tensor", probs: "Tensor", strata: Sequence[str] | None
     ) -> tuple["Tensor", "Tensor"]:
         """Both bounds, widened, around ``probs``; in float64."""
-        from credalearn.conformal._calibration import stretch_of
-        from credalearn.conformal._distance import kullback_leibler_bounds
+        from credalearn.conformal._calibration import kullback_leibler_bounds, stretch_of
 
         inside, room = probs.double(), self._room(probs, strata)
         if self.distance == "kullback-leibler":

@@ -43,34 +43,30 @@ def shift_interval(probs: Tensor, mean_label: Tensor) -> Tensor:
 def _outer_root(share: Tensor, target: Tensor) -> Tensor:
     """The positive root of s·target − mean log(1 + share·(e^s − 1)), for each row."""
 
-    def gain(shift: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
-        rows = share[of]
-        growth = rows * shift[of].expm1()[:, None]
-        value = shift[of] * target[of] - growth.log1p().mean(1)
-        return value, target[of] - rows.add_(growth).div_(growth.add_(1)).mean(1)
+    def gain(shift: Tensor) -> tuple[Tensor, Tensor]:
+        growth = share * shift.expm1()[:, None]
+        value = shift * target - growth.log1p().mean(1)
+        return value, target - (share + growth).div_(growth.add_(1)).mean(1)
 
     # Start at twice the root of the parabola that touches g at 0; no farther than 1, as it is a
     # poor guide there.
     slope, bend = target - share.mean(1), (share * (1 - share)).mean(1)
     shift = (4 * slope.clamp(min=0) / bend).nan_to_num(nan=0.0).clamp(max=1.0)
     endless = target >= 1  # it rises to a limit above 0, which rounding can hide
-    near = (~endless).nonzero()[:, 0]
     for _ in range(_MAX_STEPS):
-        near = near[gain(shift, near)[0] > 0]
-        endless[near[shift[near] >= _FARTHEST]] = True
-        near = near[shift[near] < _FARTHEST]
-        if not len(near):
+        near = (gain(shift)[0] > 0) & ~endless
+        endless |= near & (shift >= _FARTHEST)
+        near &= ~endless
+        if not near.any():
             break
-        shift[near] = (2 * shift[near] + _PRECISION).clamp(max=_FARTHEST)
-    # It is concave: from beyond the root, Newton's steps approach it without overshooting.
-    moving = (~endless).nonzero()[:, 0]
+        shift = torch.where(near, (2 * shift + _PRECISION).clamp(max=_FARTHEST), shift)
+    # It is concave: from beyond the root, Newton's steps approach it without overshooting. A step
+    # back, or below 1e-11, is rounding: a sum over items knows no more digits.
     for _ in range(_MAX_STEPS):
-        value, slope = gain(shift, moving)
-        step = torch.where(slope < 0, value / slope, 0)
-        shift[moving] = (shift[moving] - step).clamp(min=0)
-        # A step back, or below 1e-11, is rounding: a sum over items knows no more digits.
-        moving = moving[step > _PRECISION / 10 * (1 + shift[moving])]
-        if not len(moving):
+        value, slope = gain(shift)
+        step = torch.where((slope < 0) & ~endless, value / slope, 0)
+        shift = (shift - step).clamp(min=0)
+        if not (step > _PRECISION / 10 * (1 + shift)).any():
             break
     return torch.where(endless, torch.inf, shift)
 

@@ -7,6 +7,7 @@ Kronecker-factored curvature, and only features and probabilities are needed, no
 import math
 
 import torch
+from scipy.linalg import helmert
 from torch import Tensor
 
 from credalearn.methods.base import Method, Outputs, State
@@ -26,7 +27,7 @@ def fit_curvature(outputs: Outputs, labels: CredalSet) -> State:  # noqa: ARG001
     probs = outputs.logits[:, 0, 0].double().softmax(1)
     input_values, input_vectors = torch.linalg.eigh(features.T @ features / len(features))
     curvature = torch.diag(probs.sum(0)) - probs.T @ probs
-    basis = _complement_of_ones(probs.shape[1]).to(probs)
+    basis = torch.from_numpy(helmert(probs.shape[1]).T).to(probs)  # of vectors that sum to 0
     output_values, rotation = torch.linalg.eigh(basis.T @ curvature @ basis)
     return {
         "input_values": input_values.clamp(min=0),
@@ -67,14 +68,6 @@ def predictions(outputs: Outputs, state: State) -> CredalPredictions:
     mean = log_alpha.softmax(1).to(outputs.logits.dtype)
     alpha = log_alpha.exp().clamp(max=largest).to(outputs.logits.dtype)
     return CredalPredictions(mean, mean, mean, concentration=alpha)
-
-
-def _complement_of_ones(num_classes: int) -> Tensor:
-    """An orthonormal basis of the vectors that sum to 0, shape (K, K−1): Helmert's."""
-    steps = torch.arange(1, num_classes, dtype=torch.float64)
-    basis = torch.triu(torch.ones(num_classes, num_classes - 1, dtype=torch.float64))
-    basis[torch.arange(1, num_classes), torch.arange(num_classes - 1)] = -steps
-    return basis / (steps * (steps + 1)).sqrt()
 
 
 LAPLACE_BRIDGE = Method(

@@ -5,7 +5,6 @@ from credalearn.nets.backbones import BACKBONES as BACKBONES
 from credalearn.nets.backbones import Backbone as Backbone
 from credalearn.nets.backbones import build_backbone as build_backbone
 from credalearn.nets.backbones import build_network as build_network
-from credalearn.nets.backbones import known_backbone as known_backbone
 from credalearn.nets.network import MLP as MLP
 from credalearn.nets.network import Network as Network
 from credalearn.nets.residual import ResNet18 as ResNet18

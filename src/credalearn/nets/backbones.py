@@ -1,8 +1,15 @@
-"""Backbones: by name, a module, or a function that makes one; and files of weights for them."""
+"""Backbones: by name, a module, or a function that makes one; and files of weights for them.
+
+``torchvision:NAME`` and ``timm:NAME`` are networks of these packages, without their classifier.
+Nothing is downloaded.
+"""
 
 import copy
+import re
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -13,10 +20,12 @@ from torch import Tensor, nn
 
 from credalearn.errors import CredalError
 from credalearn.nets.network import MLP, Network
-from credalearn.nets.residual import ResNet18, WideResNet28x4
+from credalearn.nets.residual import ResNet18, WideResNet28x4, image_channels
 from credalearn.nets.standardize import Standardize
 
 _ALONE = "save the state dict alone: torch.save(network.state_dict(), file)"
+# Files of DenseNet are older than its names: denselayer1.norm.1.weight is the weight of norm1.
+_OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d\.)")
 
 Backbone = str | nn.Module | Callable[[], nn.Module]
 
@@ -34,14 +43,6 @@ PACKAGES = ("torchvision", "timm")
 BACKBONE_NAMES = ", ".join(map(repr, (*BACKBONES, *(f"{package}:NAME" for package in PACKAGES))))
 
 
-def known_backbone(name: object) -> bool:
-    """Whether ``name`` names a backbone; for other packages, whether it has the right form."""
-    if not isinstance(name, str):
-        return False
-    package, _, model = name.partition(":")
-    return name in BACKBONES or (package in PACKAGES and model != "")
-
-
 def build_backbone(
     backbone: Backbone,
     input_shape: tuple[int, ...],
@@ -50,13 +51,8 @@ def build_backbone(
     weights: str | Path | None = None,
 ) -> nn.Module:
     """A new backbone for items of this shape; a named one starts from the file, if there is one."""
-    if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
-        raise CredalError(
-            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
-            f"features, or a function that makes one; got {backbone!r}."
-        )
     path = None if weights is None else Path(weights)
-    if not isinstance(backbone, str):
+    if callable(backbone):
         if path is not None:
             fix = f"load {path} into the {type(backbone).__name__} yourself"
             raise CredalError(f"weights are for a backbone given by name. To fix: {fix}.")
@@ -65,11 +61,16 @@ def build_backbone(
             got = type(made).__name__
             raise CredalError(f"a function as backbone must make a torch.nn.Module; got {got}.")
         return made.cpu()
-    if backbone not in BACKBONES:
-        from credalearn.nets._libraries import OutsideBackbone  # other packages, which few use
-
-        return OutsideBackbone(backbone, input_shape, weights=path)
-    build = BACKBONES[backbone]
+    name = str(backbone)
+    package, _, model = name.partition(":")
+    if package in PACKAGES and model:
+        return _outside_backbone(name, image_channels(input_shape, backbone=name), path)
+    if name not in BACKBONES:
+        raise CredalError(
+            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
+            f"features, or a function that makes one; got {backbone!r}."
+        )
+    build = BACKBONES[name]
     places_dropout = getattr(build, "places_dropout", False)
     built = build(input_shape, dropout=dropout) if places_dropout else build(input_shape)
     if path is not None:
@@ -125,3 +126,72 @@ def load_weights(network: nn.Module, weights: dict[str, Tensor], *, source: Path
             f"the weights in {source} do not fit {type(network).__name__}: {why} To fix: give the "
             "state dict of this very network."
         ) from error
+
+
+def _outside_backbone(name: str, channels: int, weights: Path | None) -> nn.Module:
+    """Standardized images through another package's network without its classifier."""
+    package, _, model = name.partition(":")
+    build = _from_timm if package == "timm" else _from_torchvision
+    network, classifiers, address = build(imported(package, name), model, channels)
+    if weights is not None:
+        if not weights.is_file():
+            fix = f"download the weights of {name!r} from {address}"
+            raise CredalError(f"there is no file {weights}. To fix: {fix}.")
+        own = {
+            _OLD_DENSENET.sub(r"\1\2", key): tensor
+            for key, tensor in read_weights(weights, part="backbone.network.").items()
+            if not key.startswith(tuple(f"{each}." for each in classifiers))
+        }
+        load_weights(network, own, source=weights)
+    parts = {"standardize": Standardize(channels), "network": network}
+    return nn.Sequential(OrderedDict(parts))
+
+
+def imported(package: str, name: str) -> Any:
+    """The package, imported; else an error that names the reason."""
+    try:
+        return import_module(package)
+    except (ImportError, RuntimeError, OSError, AttributeError) as error:
+        # A missing operator torchvision::nms means that torchvision was built for another torch.
+        missing = isinstance(error, ModuleNotFoundError)
+        fix = f"pip install {package}" if missing else "install the build for this torch"
+        raise CredalError(
+            f"backbone {name!r} needs {package}, which cannot be imported with torch "
+            f"{torch.__version__}: {error}. To fix: {fix}."
+        ) from error
+
+
+# The network, the names of the classifiers that were removed, and where to find weights.
+_Built = tuple[nn.Module, tuple[str, ...], str]
+
+
+def _from_torchvision(package: Any, model: str, channels: int) -> _Built:
+    models = package.models
+    known = models.list_models(module=models)  # classifiers; detectors have modules of their own
+    if model not in known or model in ("googlenet", "inception_v3"):  # these return tuples
+        fix = "use one of torchvision.models.list_models(module=torchvision.models)"
+        raise CredalError(f"torchvision has no such backbone, {model!r}. To fix: {fix}.")
+    if channels != 3:
+        rule = f"backbone 'torchvision:{model}' takes images of 3 channels"
+        raise CredalError(f"{rule}; X has {channels}. To fix: repeat the channel.")
+    network: nn.Module = models.get_model(model, weights=None)
+    # The classifier has many names; it is the last linear layer, over ImageNet's 1000 classes.
+    linear = {name: x for name, x in network.named_modules() if isinstance(x, nn.Linear)}
+    names = [name for name, layer in linear.items() if layer.out_features == 1000]
+    if not names:  # squeezenet classifies by a convolution
+        raise CredalError(f"torchvision's {model!r} has no linear classifier to remove.")
+    parent, _, last = names[-1].rpartition(".")
+    setattr(network.get_submodule(parent), last, nn.Identity())
+    return network, (names[-1],), models.get_model_weights(model).DEFAULT.url
+
+
+def _from_timm(package: Any, model: str, channels: int) -> _Built:
+    if not package.is_model(model):
+        raise CredalError(f"timm has no model {model!r}. To fix: use one of timm.list_models().")
+    network: nn.Module = package.create_model(
+        model, pretrained=False, num_classes=0, in_chans=channels
+    )
+    config: dict[str, Any] = getattr(network, "pretrained_cfg", {})
+    classifiers = config.get("classifier") or ()
+    names = (classifiers,) if isinstance(classifiers, str) else tuple(classifiers)
+    return network, names, f"the Hugging Face hub, model {config.get('hf_hub_id')}"

@@ -1,6 +1,6 @@
 """Arrays checked and converted to tensors, for sets, labels, predictions and metrics."""
 
-import operator
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -14,10 +14,6 @@ from credalearn.errors import CredalError
 
 Batch = TypeVar("Batch", bound=Any)
 
-_WHOLE = (
-    *(torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
-)
 SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 
 
@@ -72,7 +68,7 @@ def as_floats(values: Any, *, name: str, ndim: int | None, finite: bool = True) 
 def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
     """``y`` as class indices, shape (N,), int64, each in 0..K-1; True and False are none."""
     given = as_tensor(y, name=name)
-    if given.ndim != 1 or given.dtype not in _WHOLE:
+    if given.ndim != 1 or given.is_floating_point() or given.dtype == torch.bool:
         raise CredalError(
             f"{name} must be class indices, whole numbers of shape (items,); got {given.dtype} of "
             f"shape {tuple(given.shape)}."
@@ -133,22 +129,15 @@ def require_distributions(probs: Tensor, *, name: str, tolerance: float = SUM_TO
 
 def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
     """Rows to select, as a slice or a tensor; a single row stays a batch of one."""
-    if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-        rows = rows[0]  # scikit-learn's way to take rows
-    if isinstance(rows, slice):
-        chosen = range(length)[rows]
-        if chosen.step == 1:
-            return slice(chosen.start, chosen.stop)
-        return torch.tensor(chosen, dtype=torch.int64, device=device)  # float32 where it is empty
-    if not isinstance(rows, tuple | bool) and np.ndim(rows) == 0:
-        row = range(length)[operator.index(rows)]  # negative from the end, too far is refused
-        return slice(row, row + 1)
-    given = rows if isinstance(rows, Tensor) else torch.from_numpy(np.array(rows))
-    numbers = given.ndim == 1 and (not given.is_floating_point() or len(given) == 0)
-    if isinstance(rows, tuple | bool) or not numbers:
+    if isinstance(rows, slice) and rows.step in (None, 1):
+        return rows
+    if isinstance(rows, Tensor) and rows.device.type != "cpu":  # which NumPy cannot see
+        return rows.to(device)
+    # A copy, as torch knows no negative strides; rows that are too far are an IndexError.
+    chosen = np.array(np.arange(length)[rows], ndmin=1)
+    if chosen.ndim > 1:
         raise CredalError(f"rows must be a number, a slice, a list or a mask; got {rows!r}.")
-    # As numbers of 64 bits: torch would read 8 bits as a mask.
-    return (given if given.dtype == torch.bool else given.long()).to(device)
+    return torch.from_numpy(chosen).to(device)
 
 
 def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
@@ -206,8 +195,8 @@ def as_votes(counts: Any, *, name: str = "counts") -> Tensor:
     return votes.detach().double()
 
 
-def as_one_per_item(values: Any, num_items: int, *, name: str) -> Tensor:
-    """One number per item, shape (N,), from as many or from a single one."""
+def as_one_per_item(values: Any, num_items: int, *, name: str, most: float = math.inf) -> Tensor:
+    """One number of 0 or more per item, shape (N,), from as many or from a single one."""
     given = as_tensor(values, name=name)
     if given.shape not in ((), (num_items,)):
         raise CredalError(
@@ -215,4 +204,10 @@ def as_one_per_item(values: Any, num_items: int, *, name: str) -> Tensor:
             f"got {tuple(given.shape)}."
         )
     column = as_floats(given.reshape(-1, 1), name=name, ndim=2).detach()
+    require(
+        (column >= 0) & (column <= most),
+        rule=f"{name} must be 0 or more" + f" and at most {most:g}" * math.isfinite(most),
+        remedy="correct or clamp it",
+        **{name: column},
+    )
     return column[:, 0].expand(num_items).clone()

@@ -82,7 +82,7 @@ class Learner:
             order = order.to(self.device, non_blocking=True)
             inputs = self.inputs[order]
             if training.augment is not None:
-                inputs = training.augment(inputs, None)
+                inputs = training.augment(inputs)
             if training.mix is not None:
                 partners, kept = self._pairs()
                 inputs, kept = training.mix(inputs, partners, kept)

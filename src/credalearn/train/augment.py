@@ -3,24 +3,24 @@
 from collections.abc import Callable
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 from torch.nn.functional import pad
 
-# Inputs (N, ...), changed at random, from the generator or torch's own; the shape stays.
-Augment = Callable[[Tensor, Generator | None], Tensor]
+# Inputs (N, ...), changed at random by torch's default generator; the shape stays.
+Augment = Callable[[Tensor], Tensor]
 # Inputs (N, ...), the partner of each (N,), and how much of itself each should keep (N,): the mixed
 # inputs, and how much of itself each has kept.
 Mix = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def crop(images: Tensor, generator: Generator | None = None, *, flip: bool = False) -> Tensor:
+def crop(images: Tensor, *, flip: bool = False) -> Tensor:
     """Each image (N, C, H, W) shifted by up to an eighth of its size; what is outside is 0."""
     count, _, height, width = images.shape
     high, wide = height // 8, width // 8
     padded = pad(images, (wide, wide, high, high))
 
     def below(end: int) -> Tensor:
-        return torch.randint(end, (count, 1), device=images.device, generator=generator)
+        return torch.randint(end, (count, 1), device=images.device)
 
     rows = below(2 * high + 1) + torch.arange(height, device=images.device)
     columns = below(2 * wide + 1) + torch.arange(width, device=images.device)
@@ -31,9 +31,9 @@ def crop(images: Tensor, generator: Generator | None = None, *, flip: bool = Fal
     return chosen.permute(0, 3, 1, 2)
 
 
-def crop_and_flip(images: Tensor, generator: Generator | None = None) -> Tensor:
+def crop_and_flip(images: Tensor) -> Tensor:
     """Each image shifted as by :func:`crop`, and half of them mirrored left to right."""
-    return crop(images, generator, flip=True)
+    return crop(images, flip=True)
 
 
 def mixup(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
