@@ -21,6 +21,7 @@ import credalearn as cl
 from clouds import classifier, clouds, tiny
 from credalearn import _targets
 from credalearn.methods import pocc
+from credalearn.train import _linear
 from present import present
 from python_process import run_python
 
@@ -144,6 +145,16 @@ def test_an_item_without_weight_is_an_item_removed(sparse: bool) -> None:
     first, second = (each.predict_proba(inside) for each in (scaled, weighted))
     np.testing.assert_allclose(first, second, atol=1e-6)
     assert present(weighted.choice_).backbone == "linear"
+
+
+def test_weights_move_the_probabilities() -> None:
+    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    even, uneven = (
+        cl.CredalClassifier().fit(X, y, sample_weight=np.where(y == 1, weight, 1.0))
+        for weight in (1.0, 9.0)
+    )
+    assert even.predict_proba(X)[:, 1].mean() == pytest.approx(0.5, abs=0.05)
+    assert uneven.predict_proba(X)[:, 1].mean() == pytest.approx(0.9, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -298,6 +309,21 @@ def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(pocc, "pocc_loss", loss)
     classifier(epochs=1).fit(TABLE, Y)
     assert seen == [["classifier", "_method_training", "loop", "_threads", "_learner", "pocc"]]
+
+
+def test_the_default_loss_is_eight_calls_from_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def minimize(objective: _linear.Objective, start: Tensor, **_: float) -> Tensor:
+        frames = [each for each in extract_stack() if "src/credalearn" in each.filename]
+        seen.append([each.name for each in frames if each.name.isidentifier()])
+        return start
+
+    monkeypatch.setattr(_linear, "minimize", minimize)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # a thread would hide its callers
+    cl.CredalClassifier().fit(TABLE, Y)
+    # And then minimize, which calls the loss.
+    assert seen[0] == ["fit", "_select", "on_one_thread", "select", "linear_path", "fit"]
 
 
 @pytest.mark.parametrize(

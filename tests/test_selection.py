@@ -13,6 +13,7 @@ from credalearn import _selection
 from credalearn._folds import Items, make_folds
 from credalearn._selection import linear_path
 from credalearn._targets import truth_of
+from credalearn._temperature import fit_temperature
 from present import present
 
 
@@ -235,3 +236,15 @@ def test_each_meaning_is_better_at_what_it_is_about() -> None:
     assert_close(clf.predict_proba(X), truth.probs.double().numpy(), atol=1e-6, rtol=0)
     with pytest.raises(cl.CredalError, match="meaning must be one of 'truth', 'votes'; got 'gold'"):
         clf.predict_credal(X, meaning="gold")  # type: ignore[arg-type]
+
+
+def test_temperatures_are_those_of_the_predictions_out_of_fold() -> None:
+    X, counts = held_out_votes()
+    labels = cl.from_votes(counts[:400])
+    clf = cl.CredalClassifier().fit(X[:400], labels)
+    truth = truth_of(labels, None, np.arange(2))
+    for meaning, target in (("truth", truth), ("votes", labels.reference)):
+        undone = present(clf.out_of_fold_).temper(1 / clf.temperatures_["truth"])
+        probs = undone.probs if meaning == "truth" else present(undone.vertices)[:, 2]
+        found = fit_temperature(probs, target)
+        assert clf.temperatures_[meaning] == pytest.approx(found, rel=1e-2)  # type: ignore[index]

@@ -50,6 +50,20 @@ def test_ignoring_groups_violates_the_guarantee(name: str) -> None:
     assert simulate(name, "learn then test").violations > 1.5 * ALLOWED
 
 
+@pytest.mark.parametrize("name", ["independent, 150 items", "error of 10.1 % everywhere"])
+def test_uncorrected_threshold_violates_the_guarantee(name: str) -> None:
+    population, rng = POPULATIONS[name], np.random.default_rng(0)
+    broken = 0
+    for _ in range(DRAWS):
+        items = population.draw(rng)
+        order = items.score.argsort()
+        errors = items.wrong[order].cumsum() / np.arange(1, len(items) + 1)
+        passing = np.flatnonzero(errors <= population.max_error)
+        if len(passing):
+            broken += population.error_below(float(items.score[order[passing[-1]]])) > 0.1
+    assert broken > 4 * ALLOWED
+
+
 def test_learn_then_test_keeps_more_than_sgr_and_references_help() -> None:
     kept = {case: float(row["kept"]) for case, row in SHOWN.items()}
     for name in ("independent, 150 items", "independent, 600 items", "ties: ten scores"):

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -108,6 +109,22 @@ def test_learns_sets_tells_whether_the_loss_depends_on_the_set(
     for heads in (1, 2):  # it is stated: a method of one's own may learn sets with a single head
         changed = replace(METHODS[method], num_heads=heads)
         assert changed.learns_sets == METHODS[method].learns_sets
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_takes_hard_soft_and_credal_labels(method: str) -> None:
+    X, y, counts = clouds(3)
+    shares = counts / counts.sum(1, keepdims=True)
+    points = np.stack([shares, np.full_like(shares, 1 / 3)], 1)
+    for labels in (
+        y,
+        shares,
+        cl.from_votes(counts, rule="idm"),
+        cl.Intervals(0.9 * shares, 0.9 * shares + 0.1),
+        cl.Vertices(points),
+    ):
+        clf = fit(method, labels, 3, epochs=1)
+        assert_sound(clf.predict_credal(X[:10]), 10, 3)
 
 
 @pytest.mark.parametrize("method", METHODS)

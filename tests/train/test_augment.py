@@ -18,6 +18,7 @@ from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import AUGMENTS, Recipe, Training, _learner, checkpoint, seeded
 from credalearn.train.augment import crop, crop_and_flip, cutmix, mixup
+from random_sets import corners, intervals
 from small_training import losses_of
 
 
@@ -128,6 +129,20 @@ def test_a_mixed_item_learns_from_both_labels_in_proportion() -> None:
     assert found == pytest.approx((epochs @ cost).mean(1).tolist(), rel=1e-5)
     mixed = (epochs.max(2).values < 1).float().mean()
     assert 0.2 < mixed < 0.5  # half of the items, a third of whose partners have the same label
+
+
+def test_the_loss_on_a_mixed_set_is_the_mixture_of_two_losses(generator: torch.Generator) -> None:
+    """Against every vertex of the mixed set; mixed bounds would be a larger one."""
+    own, others = intervals(30, 4, generator), intervals(30, 4, generator)
+    heads = torch.randn(2, 30, 4, generator=generator, dtype=torch.float64)
+    for item in range(30):
+        points, more = (corners(each.lower[item], each.upper[item]) for each in (own, others))
+        mixed = cl.Vertices((0.3 * points[:, None] + 0.7 * more).flatten(0, 1)[None])
+        pessimist, optimist = heads[:, item : item + 1]
+        first, second = (
+            cl.pocc_loss(pessimist, optimist, each[item : item + 1]) for each in (own, others)
+        )
+        assert_close(cl.pocc_loss(pessimist, optimist, mixed), 0.3 * first + 0.7 * second)
 
 
 @pytest.mark.parametrize("method", METHODS)

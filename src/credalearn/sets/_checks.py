@@ -1,6 +1,7 @@
 """Arrays checked and converted to tensors, for sets, labels, predictions and metrics."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -129,15 +130,22 @@ def require_distributions(probs: Tensor, *, name: str, tolerance: float = SUM_TO
 
 def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
     """Rows to select, as a slice or a tensor; a single row stays a batch of one."""
-    if isinstance(rows, slice) and rows.step in (None, 1):
-        return rows
-    if isinstance(rows, Tensor) and rows.device.type != "cpu":  # which NumPy cannot see
-        return rows.to(device)
-    # A copy, as torch knows no negative strides; rows that are too far are an IndexError.
-    chosen = np.array(np.arange(length)[rows], ndmin=1)
-    if chosen.ndim > 1:
+    if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+        rows = rows[0]  # scikit-learn's way to take rows
+    if isinstance(rows, slice):
+        chosen = range(length)[rows]
+        if chosen.step == 1:
+            return slice(chosen.start, chosen.stop)
+        return torch.tensor(chosen, dtype=torch.int64, device=device)  # float32 where it is empty
+    if not isinstance(rows, tuple | bool) and np.ndim(rows) == 0:
+        row = range(length)[operator.index(rows)]  # negative from the end, too far is refused
+        return slice(row, row + 1)
+    given = rows if isinstance(rows, Tensor) else torch.from_numpy(np.array(rows))
+    numbers = given.ndim == 1 and (not given.is_floating_point() or len(given) == 0)
+    if isinstance(rows, tuple | bool) or not numbers:
         raise CredalError(f"rows must be a number, a slice, a list or a mask; got {rows!r}.")
-    return torch.from_numpy(chosen).to(device)
+    # As numbers of 64 bits: torch would read 8 bits as a mask.
+    return (given if given.dtype == torch.bool else given.long()).to(device)
 
 
 def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
