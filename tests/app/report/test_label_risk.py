@@ -15,8 +15,7 @@ from credalearn import from_votes
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.evaluation import HeldOut
 from credalearn.app.run import Run
-from credalearn.app.steps.report import label_risk, risk_line
-from credalearn.app.steps.voted_items import annotations_of
+from credalearn.app.steps.report import annotations_of, label_risk, risk_line
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import RiskProfile, risk_profile
 from fake_run import fake_run, rows_of, training_options, with_facts

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import polars as pl
 
 from credalearn import __version__
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
+from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.facts import RunFacts
 from credalearn.app.labels import make_labels
 from credalearn.app.report.card import write_card
@@ -20,7 +22,7 @@ from credalearn.app.report.evaluation import HeldOut
 from credalearn.app.report.page import build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
-from credalearn.app.steps.voted_items import annotations_of, voted_items
+from credalearn.app.steps.voted_items import voted_items
 from credalearn.app.table_writer import check_output
 from credalearn.errors import CredalError
 from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS
@@ -160,6 +162,14 @@ class LabelRisk:
     def promised(self) -> bool:
         """Whether the rule guarantees that a label contains the item's true distribution."""
         return self.rule in PROMISING and not self.skilled
+
+
+def annotations_of(run: Run) -> Annotations:
+    """The annotations of a run, as training read them."""
+    known, table = run.facts.annotations, run.annotations
+    items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
+    source = Origin(Path(known.path), known.kind, known.format, len(table))
+    return Annotations(known.kind, items, run.classes, table, source)
 
 
 def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:

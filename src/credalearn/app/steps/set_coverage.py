@@ -150,8 +150,7 @@ class WidenedSets:
 
 def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
-    coverage, table, scale = options.set_coverage, options.table, options.scale
-    distance = options.distance
+    coverage, scale, distance = options.set_coverage, options.scale, options.distance
     assert coverage is not None
     if run.facts.annotations.kind == "bounds":
         raise CredalError(
@@ -170,7 +169,7 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
     if options.stratum is None:
         edges = _score_edges(run, items.table["score"].to_numpy()[usable], coverage)
-    tables, left_out = _tables(run, by, table), int((~items.usable).sum())
+    tables, left_out = _tables(run, by, options.table), int((~items.usable).sum())
     if scale is None:
         scale = _narrowest(choosing, coverage, edges) if distance == "box" else "relative-variance"
     chose, items = int(items.usable.sum() - usable.sum()), replace(items, usable=usable)

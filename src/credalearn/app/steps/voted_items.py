@@ -1,13 +1,11 @@
 """Held-out items of a run: their predicted sets and what people answered."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import torch
 
-from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.report.evaluation import matrix
 from credalearn.app.run import Run
 from credalearn.predictions import CredalPredictions
@@ -28,20 +26,17 @@ class VotedItems:
 
 def voted_items(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``run.predictions``."""
-    annotations = annotations_of(run)
-    table = run.held_out(split)
-    center = _center(run)
+    kind, table, center = run.facts.annotations.kind, run.held_out(split), _center(run)
     probs, lower, upper, observed = (
         matrix(table, part, run.classes)
         for part in ("p" if center is None else f"v{center}", "lower", "upper", "n")
     )
-    counted = annotations.kind != "probabilities"
+    counted = kind != "probabilities"
     number = observed.sum(1)
     usable = number > 0
-    if annotations.kind == "votes":  # weights are no number of votes, and unsure answers are none
-        sure = annotations.codes["item"][annotations.codes["label"] >= 0]
-        found = np.bincount(sure, minlength=len(annotations.items))
-        known = dict(zip(annotations.items, found, strict=True))
+    if kind == "votes":  # weights are no number of votes, and unsure answers are none
+        sure = run.annotations.drop_nulls("label")["item"].cast(pl.String)
+        known = dict(sure.value_counts().iter_rows())
         number = np.array([known.get(item, 0) for item in table["item"]])
     if counted:
         usable &= number >= _FEWEST
@@ -79,11 +74,3 @@ def _center(run: Run) -> int | None:
     from credalearn._selection import CENTER  # imports the networks
 
     return CENTER
-
-
-def annotations_of(run: Run) -> Annotations:
-    """The annotations of a run, as training read them."""
-    known, table = run.facts.annotations, run.annotations
-    items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
-    source = Origin(Path(known.path), known.kind, known.format, len(table))
-    return Annotations(known.kind, items, run.classes, table, source)
