@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
+import numpy as np
 import polars as pl
 
 from credalearn._formats import many, shown
@@ -114,7 +115,7 @@ class CsvFile:
         return next(islice(self._rows(), row, None))[0]
 
     def _pieces(self) -> Iterator[bytes]:
-        """UTF-8 below the header, cut after line ends."""
+        """UTF-8 below the header, cut between rows where quotation marks are in pairs."""
         plain = self._encoding in ("utf-8", "utf-8-sig")
         decoder = codecs.getincrementaldecoder(self._encoding)()
         at = len(codecs.BOM_UTF8) if self._encoding == "utf-8-sig" else 0
@@ -130,6 +131,13 @@ class CsvFile:
             while header and b"\n" in rest:
                 rest, header = rest[rest.index(b"\n") + 1 :], header - 1
             end = 0 if header else rest.rfind(b"\n") + 1
+            marks = rest.count(b'"', 0, end)
+            while end and marks % 2:  # a line end between quotation marks ends no row
+                before = rest.rfind(b"\n", 0, end - 1) + 1
+                marks -= rest.count(b'"', before, end)
+                end = before
+            if not end and len(rest) > 2 * BLOCK:
+                end = rest.rfind(b"\n") + 1  # an unpaired mark, which ``_parsed`` refuses
             if end:
                 yield rest[:end]
                 rest = rest[end:]
@@ -139,7 +147,7 @@ class CsvFile:
     def _parsed(self, piece: bytes) -> pl.DataFrame | None:
         """The rows as polars reads them; None where it may read other rows than are meant."""
         lone_returns = piece.count(b"\r") != piece.count(b"\r\n")
-        if lone_returns or b'"' in piece:  # a line end between quotation marks ends no row
+        if lone_returns or (b'"' in piece and not quoted_by_the_rules(piece, self._delimiter)):
             return None
         schema = {f"c{place}": pl.String for place in range(len(self._names))}
         try:
@@ -211,6 +219,25 @@ class CsvFile:
         raise CredalError(
             f"{self.path} is not {self._encoding} text throughout{byte}. To fix: {fix}."
         ) from error
+
+
+def quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
+    """Whether every quotation mark opens, closes or is doubled where RFC 4180 allows it."""
+    characters = np.frombuffer(content, np.uint8)
+    marks = np.flatnonzero(characters == ord('"'))
+    if len(marks) % 2:
+        return False
+    opening, closing = marks[::2], marks[1::2]
+    edges = [ord(delimiter), ord("\n"), ord("\r"), ord('"')]
+    before = characters[np.maximum(opening - 1, 0)]
+    after = characters[np.minimum(closing + 1, len(characters) - 1)]
+    opens = (opening == 0) | np.isin(before, edges)
+    closes = (closing == len(characters) - 1) | np.isin(after, edges)
+    # A mark before an opening one must be the closing half of a doubled mark, at its side.
+    doubled = np.zeros(len(opening), bool)
+    doubled[1:] = opening[1:] == closing[:-1] + 1
+    opens &= (before != ord('"')) | doubled | (opening == 0)
+    return bool(opens.all() and closes.all())
 
 
 def escape_csv(text: str) -> str:
