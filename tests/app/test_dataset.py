@@ -64,9 +64,9 @@ def test_items_without_counterpart_are_refused_or_left_out(tmp_path: Path) -> No
     ):
         Dataset(votes, features=pl.DataFrame({"item": ["x"], "size": [1.0]}))
     np.save(tmp_path / "f.npy", np.eye(2))
-    with pytest.raises(cl.CredalError, match=r"npy are '0', '1'\. To fix: use the same"):
+    with pytest.raises(cl.CredalError, match=r"npy are '0', '1'\. To fix: save an .npz with"):
         Dataset(votes, features=tmp_path / "f.npy")
-    with pytest.raises(cl.CredalError, match=r"one array of numbers .*: object of shape"):
+    with pytest.raises(cl.CredalError, match=r"must contain numbers; it has the dtype object"):
         Dataset(votes, features=features.to_numpy())
 
 

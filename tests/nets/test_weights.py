@@ -67,6 +67,16 @@ def test_a_backbone_starts_from_the_file(
     assert not torch.allclose(layers(clf)["layers.1.weight"], layers(fresh)["layers.1.weight"])
 
 
+def test_an_ensemble_starts_from_one_file_with_heads_of_their_own(
+    trained: cl.CredalClassifier, saved: Path
+) -> None:
+    clf = cl.CredalClassifier("deep-ensemble", weights=str(saved), **STILL).fit(X, Y)
+    heads = [member.heads.weight for member in clf.model_.members]
+    for number in range(5):
+        assert_close(layers(clf, number), layers(trained))
+        assert not any(torch.allclose(heads[number], heads[other]) for other in range(number))
+
+
 def test_a_saved_model_needs_no_weights(saved: Path, tmp_path: Path) -> None:
     clf = cl.CredalClassifier("pocc", weights=saved, epochs=2).fit(X, Y)
     clf.save(tmp_path / "model")

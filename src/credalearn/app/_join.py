@@ -104,10 +104,13 @@ def join_table(
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
     if not items:
+        fix = "use the same names in both files, and name their column with item="
+        if table.paths[0].suffix == ".npy":  # which has no names
+            fix = "save an .npz with the names of the items as the array 'items'"
         raise CredalError(
             f"no item of {votes} has {what} in {where}: the items of {votes} are "
             f"{listed(annotations.items, 2)}; those of {where} are {listed(table.items, 2)}. To "
-            "fix: use the same names in both, and name their column, or array, with item=."
+            f"fix: {fix}."
         )
     # An export has tasks that nobody has answered yet.
     skip = options.skip_missing or (is_text and options.table is None)

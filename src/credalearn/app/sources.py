@@ -251,8 +251,13 @@ def _series(column: Any) -> pl.Series:
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
     """The one array (items, features) as columns ``f0``, ``f1``, …, after the others."""
-    held = ", ".join(f"{name or 'one'}: {x.dtype} of shape {x.shape}" for name, x in arrays.items())
-    matrices = [each for each in arrays.values() if each.ndim == 2 and each.dtype.kind in "biuf"]
+    held = ", ".join(f"{name or 'one'} of shape {each.shape}" for name, each in arrays.items())
+    matrices = [each for each in arrays.values() if each.ndim == 2]
+    if len(matrices) == 1 and matrices[0].dtype.kind not in "biuf":
+        raise CredalError(
+            f"{path} must contain numbers; it has the dtype {matrices[0].dtype}. To fix: convert "
+            "it with astype(float), or pass a table with named columns."
+        )
     if len(matrices) != 1:
         raise CredalError(
             f"{path} must contain one array of numbers of shape (items, features); it has {held}. "

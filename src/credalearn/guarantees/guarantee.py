@@ -56,8 +56,8 @@ class Shortfall:
 
     def __str__(self) -> str:
         units = "groups of calibration items" if self.groups else "calibration items"
-        if self.predicted is not None:
-            units += f" predicted as {self.predicted!r}"
+        own = "" if self.predicted is None else f" predicted as {self.predicted!r}"
+        units += own
         notes = [
             f"No number of {units} like these would do."
             if self.items_needed is None
@@ -66,7 +66,7 @@ class Shortfall:
         if self.reachable_error is not None and self.reachable_coverage is not None:
             notes.append(
                 f"In place of this target, an error of {percent(self.reachable_error)} would have "
-                f"been certified with these items, keeping {percent(self.reachable_coverage)}."
+                f"been certified with these items{own}, keeping {percent(self.reachable_coverage)}."
             )
         if self.if_independent is not None:
             notes.append(

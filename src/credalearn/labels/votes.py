@@ -16,7 +16,7 @@ from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
 from credalearn.labels.soft import relax_at, relax_ties
 from credalearn.sets import CredalSet, LowerBounds
-from credalearn.sets._checks import as_distributions, as_one_per_item, as_votes
+from credalearn.sets._checks import as_distributions, as_one_per_item, as_votes, require
 
 VoteRule = Literal[
     "relax",
@@ -204,5 +204,11 @@ def from_posterior(
     given = as_distributions(posterior, name="posterior", ndim=2)
     shares = given.double()
     total = as_one_per_item(num_votes, len(shares), name="num_votes").to(shares)[:, None]
+    require(
+        total >= 0,
+        rule="num_votes must be 0 or more",
+        remedy="give the number of people who voted on each item",
+        num_votes=total,
+    )
     tally = Tally(counts=shares * total, total=total, shares=shares, s=s, confidence=confidence)
     return VOTE_RULES[rule](tally).to(given.dtype)

@@ -61,7 +61,7 @@ def build_backbone(
             got = type(made).__name__
             raise CredalError(f"a function as backbone must make a torch.nn.Module; got {got}.")
         return made.cpu()
-    name = str(backbone)
+    name = backbone if isinstance(backbone, str) else ""
     package, _, model = name.partition(":")
     if package in PACKAGES and model:
         return _outside_backbone(name, image_channels(input_shape, backbone=name), path)

@@ -1,6 +1,5 @@
 """Arrays checked and converted to tensors, for sets, labels, predictions and metrics."""
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -203,8 +202,8 @@ def as_votes(counts: Any, *, name: str = "counts") -> Tensor:
     return votes.detach().double()
 
 
-def as_one_per_item(values: Any, num_items: int, *, name: str, most: float = math.inf) -> Tensor:
-    """One number of 0 or more per item, shape (N,), from as many or from a single one."""
+def as_one_per_item(values: Any, num_items: int, *, name: str) -> Tensor:
+    """One number per item, shape (N,), from as many or from a single one."""
     given = as_tensor(values, name=name)
     if given.shape not in ((), (num_items,)):
         raise CredalError(
@@ -212,10 +211,4 @@ def as_one_per_item(values: Any, num_items: int, *, name: str, most: float = mat
             f"got {tuple(given.shape)}."
         )
     column = as_floats(given.reshape(-1, 1), name=name, ndim=2).detach()
-    require(
-        (column >= 0) & (column <= most),
-        rule=f"{name} must be 0 or more" + f" and at most {most:g}" * math.isfinite(most),
-        remedy="correct or clamp it",
-        **{name: column},
-    )
     return column[:, 0].expand(num_items).clone()

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.sets._checks import as_distributions, as_one_per_item
+from credalearn.sets._checks import as_distributions, as_one_per_item, require
 from credalearn.sets._greedy import greedy
 from credalearn.sets.base import CredalSet
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
@@ -41,7 +41,13 @@ class TotalVariationBall(CredalSet):
 
     def __init__(self, q: ArrayLike, radius: ArrayLike) -> None:
         q = as_distributions(q, name="q", ndim=2).detach().clone()
-        radius = as_one_per_item(radius, len(q), name="radius", most=1).to(q)
+        radius = as_one_per_item(radius, len(q), name="radius").to(q)
+        require(
+            ((radius >= 0) & (radius <= 1))[:, None],
+            rule="0 <= radius <= 1 must hold, as no two distributions are farther apart",
+            remedy="clamp it",
+            radius=radius,
+        )
         reach = radius[:, None] if q.shape[1] > 1 else torch.zeros_like(q)  # one class: one point
         self._keep(q=q, radius=radius, soft=q)
         self._keep(lower=(q - reach).clamp(min=0), upper=(q + reach).clamp(max=1))

@@ -27,14 +27,16 @@ def on_one_thread(work: Callable[[Event], _T], *, unless: bool = False) -> _T:
         new_thread.submit(_take_one_thread).result()
         torch.set_num_threads(count)
         result = new_thread.submit(work, stopped)
-        try:
-            # Polars replaces the handler of Ctrl-C by one that wakes no thread, so that this one
-            # wakes by itself.
-            while not result.done():
+        while not result.done():
+            try:
+                # Polars replaces the handler of Ctrl-C by one that wakes no thread, so that this
+                # one wakes by itself. Until Python 3.13, leaving it to the executor to wait after
+                # Ctrl-C would not wait.
                 wait([result], _SECONDS_ASLEEP)
-        except KeyboardInterrupt:
-            stopped.set()
-            raise
+            except KeyboardInterrupt:
+                stopped.set()
+    if stopped.is_set():
+        raise KeyboardInterrupt
     return result.result()
 
 
