@@ -60,7 +60,8 @@ def test_other_columns_are_kept_as_text_or_left_out(write: Write) -> None:
     ("text", "message"),
     [
         ("id,size\na,1\nb,big\n", r"f.csv, line 3: .* finite numbers, or empty; 'size' is 'big'"),
-        ("id;size\na;1,234\n", r"'size' is '1,234'"),  # a little more than 1, or than 1000?
+        ("id;size\na;1,234\n", r"'size' is '1,234'.* or without the comma if it marks thousands"),
+        ("id,size\na,5 %\nb,7 %\n", r"'size' is '5 %'.*To fix: write .* without percent signs"),
         ("id;a;b\nx;3,14;987\ny;2,5;3.034\n", r"line 3: .*point.*; 'b' is '3.034'.*write 3034 or"),
         ("id,size\na,1\nb,#N/A\n", r"'size' is '#N/A' .* leave the cell empty"),
         ("id,a b\nx,1\ny,2\nz,two\n", r"leave the column out with drop='a b'\."),

@@ -270,6 +270,21 @@ def test_official_splits_from_raw_files_to_decisions(
     assert Run.load(later).facts.splits == {"calibration": 15, "test": 15}
 
 
+def test_recalibrate_knows_the_texts_of_a_wide_table(tmp_path: Path) -> None:
+    def wide(random_state: int) -> pl.DataFrame:
+        texts, votes = messages(90, random_state=random_state)
+        said = np.where(np.arange(4) < votes[:, 1:], "rude", "fine")
+        people = {f"person {who}": said[:, who] for who in range(4)}
+        return pl.DataFrame(
+            {"id": [f"{random_state}-{k}" for k in range(90)], "text": texts, **people}
+        )
+
+    run = cl.Run.train(
+        cl.Dataset(cl.read_annotations(wide(0), ignore="text"), text="text"), tmp_path / "run"
+    )
+    assert sum(run.recalibrate(wide(1), tmp_path / "new").run.facts.splits.values()) == 90
+
+
 def test_one_official_split_is_enough(official: Path) -> None:
     train, test = (cl.read_annotations(official / f"{name}.json") for name in ("train", "test"))
     data = cl.Dataset(train, test=test).split()

@@ -143,6 +143,7 @@ def test_rejects_bad_capacities(defer: float) -> None:
     [
         ([0.1, float("nan")], [0, 1], {}, "score must not be NaN; item 1"),
         ([0.1, float("inf")], [0, 1], {}, "score must be finite; item 1 has inf. To fix"),
+        ([True, False], [0.1, 0.2], {}, "score must be numbers; .* To fix: pass score first"),
         ([0.1, 0.2], [0, 1, 1], {}, r"each of the 2 items; got shape \(3,\)"),
         ([0.1, 0.2], [0, 2], {}, "wrong must be 0 or 1 for every item; item 1 has 2"),
         ([0.1, 0.2], [0.5, 1.5], {}, r"wrong must be in \[0, 1\] .* item 1 has 1.5"),

@@ -77,6 +77,7 @@ def test_one_statement_per_item_gives_intervals_in_the_order_of_the_items() -> N
     [
         ((["cow"], [50]), {}, "names the class 'cow'.* To fix: correct it"),
         ((["cat"], [150]), {}, "top_percent must lie between 0 and 100; row 0 has"),
+        ((["cat", "dog"], [0.7, 0.5]), {}, "no percentage is above 1. To fix: multiply"),
         ((["cat"], [50, 60]), {}, "one number per statement, 1; got 2"),
         ((["cat"], [50], ["dog", "fox"]), {}, "one entry for each of the 1 statements; got 2"),
         ((["cat", "dog"], [50, 50]), {"items": [0, 2]}, "from 0 on without gaps"),

@@ -1,6 +1,7 @@
 """Features of items: numbers and categories from tables and arrays, checked once."""
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +13,21 @@ from polars import selectors as cs
 
 from credalearn._formats import listed, many, shown
 from credalearn.app.column_names import ITEM, find
-from credalearn.app.sources import Source, has_comma, numbers, open_source, texts
+from credalearn.app.sources import (
+    THOUSANDS,
+    Source,
+    has_comma,
+    numbers,
+    open_source,
+    texts,
+)
 from credalearn.errors import CredalError
 
 # Numbers with NaN for missing values; with categories a frame, whose texts are null if missing.
 Features = np.ndarray | pl.DataFrame
 
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers
-_LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|true|false|[+-]?inf)\s*$"
+_LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?\s*%?|true|false|[+-]?inf)\s*$"
 _DATE = r"^(\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4})([ T]|$)"
 NAMING = "group=, gold= or split"  # options that name columns next to the features
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
@@ -162,11 +170,16 @@ def feature_values(
         if wrong.any():
             row = wrong.arg_max() or 0
             drop = f", or leave the column out with drop={column.name!r}"
+            fix = "correct the value, or leave the cell empty"
+            if "%" in str(column[row]):
+                fix = "write the numbers of the column without percent signs"
+            elif re.fullmatch(THOUSANDS, str(column[row]).strip()):
+                fix = "write the number with a point, or without the comma if it marks thousands"
             source.refuse(
                 f"features must be finite numbers, or empty; {column.name!r} is "
                 f"{shown(column[row])} for item {shown(items[row])}",
                 row=start + row,
-                fix=f"correct the value, or leave the cell empty{drop if training else ''}",
+                fix=f"{fix}{drop if training else ''}",
             )
         columns.append(found)
     if categories:

@@ -25,6 +25,7 @@ _NUMBERS = 1 << 20  # of a Parquet file or an array at a time: 8 MB
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")  # row numbers that pandas wrote
 _JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{\s*("|\}|$)')
 _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic is not an Exception
+THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # or three decimals
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -137,8 +138,7 @@ def numbers(column: pl.Series) -> pl.Series:
 
 def has_comma(text: pl.Series) -> pl.Series:
     """Which texts are numbers with a decimal comma; ``1,234`` may mean thousands."""
-    thousands = text.str.contains(r"^[+-]?[1-9]\d{0,2},\d{3}$")
-    return text.str.contains(r"^[+-]?\d*,\d+$") & ~thousands
+    return text.str.contains(r"^[+-]?\d*,\d+$") & ~text.str.contains(THOUSANDS)
 
 
 def texts(table: pl.DataFrame) -> pl.DataFrame:

@@ -45,6 +45,8 @@ class ScoredItems:
         predicted: ArrayLike | None = None,
         truth: ArrayLike | None = None,
     ) -> None:
+        if np.asarray(as_array(score)).dtype == bool:
+            raise CredalError("score must be numbers; got truth values. To fix: pass score first.")
         scores = as_scores(score, name="score").astype(np.float64)
         if not np.isfinite(scores).all():
             row = int(np.isfinite(scores).argmin())

@@ -133,6 +133,9 @@ def _read(
             remedy="correct the statement",
             **{name: given[:, None]},
         )
+    percent = torch.stack(percents)
+    if count and 0 < percent.max() <= 1:
+        raise CredalError("no percentage is above 1. To fix: multiply shares by 100.")
     places = torch.tensor([[_place(name, number) for name in each] for each in (top, second)])
     named = one_hot(places + 1, len(number) + 1)[..., 1:].bool()
     excluded = [{_place(name, number) for name in each} for each in impossible]
@@ -143,7 +146,7 @@ def _read(
         remedy="drop the statement",
         impossible=ruled_out.int(),
     )
-    return named, torch.where(named.any(2), torch.stack(percents), 0), ruled_out
+    return named, torch.where(named.any(2), percent, 0), ruled_out
 
 
 def _place(name: Any, number: dict[Any, int]) -> int:

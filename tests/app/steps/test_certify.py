@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import credalearn as cl
+from credalearn._formats import number as in_digits
 from credalearn.app.report.baseline import above_promise
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
@@ -111,7 +112,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         certify(run, CertifyOptions(max_error=0.01, set_coverage=0.8))
     assert f"no guarantee was changed. {short} To fix: " in str(raised.value)
     assert str(raised.value).endswith(
-        "and recalibrate, or ask for more error, at less confidence, with again=True."
+        "or ask for more error than that with again=True, which tests at half the risk."
     )
     after = snapshot(run.path)
     assert after.pop("requests.json", None)
@@ -231,7 +232,8 @@ def test_promises_about_classes(run: Run) -> None:
     tested = run.held_out("test")
     kept = own.keeps(tested["score"].to_numpy(), tested["label"].to_list())
     assert present(certificate.check).kept == kept.sum()
-    assert "the threshold of their class" in certificate.lines[4]
+    limit = in_digits(present(own.class_thresholds[0][1]))
+    assert f"the threshold of their class ('benign' {limit}, " in certificate.lines[4]
     with pytest.raises(cl.CredalError, match=r"no class 'cat'; its classes are: 'benign'"):
         certify(run, CertifyOptions(called=("cat=0.1",)))
 

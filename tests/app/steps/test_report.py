@@ -16,7 +16,7 @@ import pytest
 import torch
 from PIL import Image
 
-from credalearn import metrics
+from credalearn import CredalError, metrics
 from credalearn._formats import percent
 from credalearn.app.images import THUMBNAIL_BYTES
 from credalearn.app.report.baseline import baseline
@@ -320,6 +320,9 @@ def test_runs_are_compared(run: Run, tmp_path: Path) -> None:
     names = [each["name"] for each in data_of(page)["runs"]["curves"]]
     assert names == [str(run.path), str(other.path)]  # two runs of one name
     assert 'id="comparison"' not in page_of(run, output=tmp_path / "one.html")
+    cats = with_facts(other, classes=["cat", "dog", "owl"])
+    with pytest.raises(CredalError, match=r"must have the same classes; .* has 'cat'"):
+        page_of(run, cats)
 
 
 def test_a_large_problem_is_a_small_page(tmp_path: Path) -> None:

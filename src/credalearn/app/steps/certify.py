@@ -64,7 +64,7 @@ class Certificate:
             if found.threshold is not None:
                 limit = f"a score above {number(found.threshold)}"
                 if found.class_thresholds:
-                    limit = "a score above the threshold of their class"
+                    limit = f"a score above the threshold of their class ({_by_class(found)})"
                 assert found.score is not None
                 whose = f", by {self.run.facts.imported}" if self.run.facts.imported else ""
                 whose = ", chosen on out-of-fold items" if _has_folds(self.run) else whose
@@ -326,6 +326,11 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
     )
 
 
+def _by_class(found: Guarantee) -> str:
+    named = found.class_thresholds
+    return ", ".join(f"{shown(k)} {'none kept' if x is None else number(x)}" for k, x in named)
+
+
 def _has_folds(run: Run) -> bool:
     return run.predictions.filter(split=OUT_OF_FOLD)["wrong"].count() > 0
 
@@ -337,7 +342,7 @@ def _too_few(found: Guarantee) -> CredalError:
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
     fixes = [f"annotate {more} and recalibrate" if short.items_needed else "train a better model"]
     if short.reachable_error:
-        fixes.append("ask for more error, at less confidence, with again=True")
+        fixes.append("ask for more error than that with again=True, which tests at half the risk")
     return CredalError(
         f"{found.refusal()}; no guarantee was changed. {short} To fix: {', or '.join(fixes)}."
     )

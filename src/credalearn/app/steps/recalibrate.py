@@ -9,6 +9,7 @@ import polars as pl
 
 from credalearn._formats import listed, many
 from credalearn._options import check_options, keywords, same_option
+from credalearn.app._join import gold_column
 from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations, gold_alone
 from credalearn.app.column_names import same_field
@@ -124,7 +125,10 @@ def recalibrate(
         votes = gold_alone(options.gold, run.classes)
     if not isinstance(votes, Annotations):
         reading = reading or ReaderOptions()
-        reading = replace(reading, classes=reading.classes or run.classes)
+        columns = filter(None, (options.group, gold_column(options.gold), options.split))
+        used = (*(options.text or run.facts.inputs.texts), *columns)
+        classes, ignore = reading.classes or run.classes, (*reading.ignore, *used)
+        reading = replace(reading, classes=classes, ignore=ignore)
         votes = read_votes(votes, reading)
     else:
         refuse_reading(reading)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from credalearn import __version__
+from credalearn._formats import listed
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.annotations.table import Annotations, Origin
@@ -76,6 +77,13 @@ def report(
 ) -> ReportResult:
     """Write the page of a run."""
     options = options or ReportOptions()
+    for each in others:
+        if each.classes != run.classes:
+            raise CredalError(
+                f"runs on one page must have the same classes; {run.path} has "
+                f"{listed(run.classes)}, {each.path} has {listed(each.classes)}. To fix: write one "
+                "page for each."
+            )
     other = "name another file"
     path = options.output or run.path / "report.html"
     path = check_output(path, run, *others, suffixes=(".html", ".htm"), other=other)
