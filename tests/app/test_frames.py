@@ -88,7 +88,7 @@ def test_columns_of_a_wide_table_that_are_used_otherwise_are_no_annotators() -> 
     wide = FEATURES[["item", "color"]].assign(text="a text", ann=COLORS, bob=COLORS)
     with pytest.raises(cl.CredalError, match=r"'color' of .* annotator's.*with ignore='color'"):
         cl.Dataset(cl.read_annotations(wide), text="text", group="color")
-    assert len(cl.Dataset(cl.read_annotations(wide, ignore="color"), group="color").items) == NUMBER
+    assert len(cl.Dataset(cl.read_annotations(wide, ignore="Color"), group="color").items) == NUMBER
 
 
 def test_periods_and_spans_are_texts() -> None:
