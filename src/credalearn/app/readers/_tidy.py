@@ -131,7 +131,8 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     for same in (each for each in by_letters.values() if len(each) > 1):
         one = f"{','.join(same)}={same[-1]}"
         how = f"to count them as one, pass map={one!r}, and name every other class likewise"
-        how = "write them alike" if "top_percent" in frame.columns else how  # no map for statements
+        if "top_percent" in frame.columns:  # statements take no map
+            how = "write them alike to count them as one"
         notes = (*notes, f"classes {listed(same)} differ only in case or spaces; {how}")
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
