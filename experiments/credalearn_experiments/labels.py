@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn.errors import CredalError
-from credalearn.labels import collapse, from_teacher, from_votes, relax, smooth
+from credalearn.labels import collapse, from_teacher, from_votes, precise, relax, smooth
 from credalearn.sets import CredalSet
 from credalearn_experiments.data import DataFolders, Task
 from credalearn_experiments.data.teachers import Dataset, teacher_logits
@@ -42,6 +42,8 @@ def training_labels(
             source.name, task.train_inputs, data, dataset=dataset, device=device
         )
         labels = from_teacher(logits, temperature=source.temperature)
+    if setting.centered:
+        labels = precise(labels.center())
     return collapse(labels) if setting.collapsed else labels
 
 

@@ -64,7 +64,7 @@ class Run:
     @property
     def group_key(self) -> object:
         """What models trained side by side must share: all but labels, method and seed."""
-        alike: dict[str, Any] = {"name": "", "labels": None, "collapsed": False}
+        alike: dict[str, Any] = {"name": "", "labels": None, "collapsed": False, "centered": False}
         setting = replace(self.setting, **alike, methods=(), seeds=())
         return setting, self.limit, self.weights
 

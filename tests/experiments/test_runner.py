@@ -53,7 +53,7 @@ def test_a_committed_record_is_reproduced(setting: str, method: str, tmp_path: P
 
 # Each kind of data and labels once; one method, and one that is built on another.
 KINDS = {
-    (each.task, each.foreign, type(each.labels), each.collapsed, each.mix): name
+    (each.task, each.foreign, type(each.labels), each.collapsed, each.centered, each.mix): name
     for name, each in ALL_SETTINGS.items()
     if each.image_size == 32 or name == "micebone"
 }

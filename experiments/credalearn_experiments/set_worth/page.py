@@ -62,6 +62,7 @@ _WIDTH_PAIRS = tuple(f"{BOUNDS} less {name}" for name in widths.WIDTH_LEARNERS i
 _RECORDS = {
     "votes, CutMix, 130 epochs": "cifar10h-cutmix",
     "votes, CutMix, 260 epochs": "cifar10h-long",
+    "three votes, CutMix, 130 epochs": "cifar10n",
     "teacher, T = 1": "cifar10-teacher-resnet20-1",
     "smoothing 0.2": "cifar10-smooth-0.2",
 }
@@ -222,7 +223,7 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
     yield kinds_table(scores.filter(study="kinds"))
     if records:
         yield from recipe_tables(records)
-        for kind, setting in list(_RECORDS.items())[:2]:
+        for kind, setting in list(_RECORDS.items())[:3]:
             yield from network_tables(records, setting, f"Images: {kind}")
     for study, title, columns, names, metric in _tables(scores):
         own = scores.filter(study=study)

@@ -48,6 +48,7 @@ class Setting:
     task: str  # a key of TASKS
     labels: Annotators | Smoothing | Teacher | Votes
     collapsed: bool = False  # labels to their top class
+    centered: bool = False  # sets to their centers
     backbone: str
     pretrained: bool = False  # the network starts from ImageNet weights
     image_size: int = 32  # height and width in pixels; ignored for features
@@ -79,8 +80,9 @@ class Setting:
         plain = asdict(self) | {"foreign": list(self.foreign)}
         plain["labels"]["kind"] = type(self.labels).__name__.lower()
         del plain["recipe"]["random_state"], plain["methods"], plain["seeds"]
-        if self.mix == "none":  # records from before have none
-            del plain["mix"]
+        for name, usual in (("mix", "none"), ("centered", False)):
+            if plain[name] == usual:  # records from before do not have it
+                del plain[name]
         return plain
 
     def narrowed(

@@ -116,6 +116,10 @@ _LONG = replace(
 _THREE_VOTES = replace(
     _CUTMIX, name="cifar10n", task="cifar10n-voted", labels=Votes(None, "relax-ties")
 )
+# Its precise rivals: softmax on the class with most votes, and on the centers of the sets.
+_PRECISE = replace(_THREE_VOTES, methods=("softmax",))
+_MAJORITY = replace(_PRECISE, name="cifar10n-collapsed", collapsed=True)
+_CENTERS = replace(_PRECISE, name="cifar10n-centered", centered=True)
 # A network that has not seen CIFAR-10's test images, nor any true class: it describes them for the
 # study of statements.
 _NETWORK = replace(
@@ -127,4 +131,5 @@ _NETWORK = replace(
     seeds=(1,),
 )
 PAPER = {each.name: each for each in (*_ANNOTATED, *_MADE.values(), *_COLLAPSED)}
-SETTINGS = PAPER | {each.name: each for each in (_WARM, _CUTMIX, _LONG, _THREE_VOTES, _NETWORK)}
+_OURS = (_WARM, _CUTMIX, _LONG, _THREE_VOTES, _MAJORITY, _CENTERS, _NETWORK)
+SETTINGS = PAPER | {each.name: each for each in _OURS}
