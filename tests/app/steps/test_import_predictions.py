@@ -154,9 +154,12 @@ def test_own_splits_and_files_opened_once(team: Team, tmp_path: Path) -> None:
 
 REFUSED = {
     "percent": ("item,cat,dog\nx,60,40\n", r"item 'x': .* got 60, 40. To fix: divide percentages"),
-    "sum": ("item,cat,dog\nx,0.6,0.4\ny,0.9,0.4\n", r"item 'y': .* sum to 1; got 0.9, 0.4"),
-    "logits": ("item,cat,dog\nx,1.6,-0.6\n", r"item 'x': .*must be 0 or more.*got 1.6, -0.6"),
-    "missing": ("item,cat,dog\nx,0.6,\n", r"item 'x': .* got 0.6, nan"),
+    "sum": (
+        "item,cat,dog\nx,0.6,0.4\ny,0.9,0.4\n",
+        r"item 'y': .* got 0.9, 0.4. To fix: add the class",
+    ),
+    "logits": ("item,cat,dog\nx,1.6,-0.6\n", r"item 'x': .* got 1.6, -0.6. To fix: turn logits"),
+    "missing": ("item,cat,dog\nx,0.6,\n", r"item 'x': .* got 0.6, nan. To fix: fill the empty"),
     "one column": (
         "item,cat,text\nx,0.6,Hi\n",
         r"one column of probabilities per class; got 'cat'",

@@ -66,6 +66,7 @@ def train(
     from credalearn.app.readers import read_annotations
     from credalearn.app.run import Run
     from credalearn.app.staging import CHECKPOINTS, check_place, sibling
+    from credalearn.app.steps.train import trained_lines
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
     ignore = (*rounds.ignore, *inputs.columns, *inputs.text)
@@ -87,24 +88,8 @@ def train(
         if any(sibling(output, "partial").glob(CHECKPOINTS)):
             raise KeyboardInterrupt("the same command continues where it stopped") from None
         raise KeyboardInterrupt("nothing was written") from None
-    facts = run.facts
-    for why, count in facts.inputs.left_out.items():
-        if why not in data.inputs.left_out:  # which data.lines has named
-            yield f"Left out: {many(count, 'item')} {why}"
-    yield from facts.advice
-    yield from facts.comparison.lines if facts.comparison is not None else ()
-    scores = {} if inputs.test is None else run.test_scores()
-    if scores:
-        from credalearn.guarantees._truths import TRUTHS
-
-        yield (
-            f"{many(int(scores['items']), 'test item')}: cross-entropy "
-            f"{scores['cross_entropy']:.3f} to the votes; micro-F1 (accuracy) "
-            f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
-            f"{many(int(scores['judged_items']), 'item')}"
-        )
-    yield f"Wrote {output}: {facts.trained}."
-    yield f"Next: credalearn certify {output} --max-error 0.10"
+    facts, scores = run.facts, {} if inputs.test is None else run.test_scores()
+    yield from trained_lines(run, scores, known=data.inputs.left_out)
     yield {"run": output, **asdict(facts), "advice": facts.advice, "test_scores": scores}
 
 

@@ -63,10 +63,15 @@ class GivenProbabilities:
         wrong = ~((np.abs(sums - 1) <= _ROUNDED) & (X >= 0).all(1))
         if wrong.any():
             row = X[int(wrong.argmax())]
-            in_percent = abs(row.sum() - 100) <= 100 * _ROUNDED
-            fix = (
-                "divide percentages by 100" if in_percent else "leave out other numbers with drop="
-            )
+            fix = "leave out other numbers with drop="
+            if np.isnan(row).any():
+                fix = "fill the empty cells, or leave the item out"
+            elif abs(row.sum() - 100) <= 100 * _ROUNDED:
+                fix = "divide percentages by 100"
+            elif (row < 0).any():
+                fix = f"turn logits into probabilities, or {fix}"
+            elif row.max() <= 1:
+                fix = f"add the class that is missing, divide by the sum, or {fix}"
             raise CredalError(
                 "probabilities must be 0 or more and sum to 1; got "
                 f"{', '.join(f'{each:g}' for each in row[:8])}. To fix: {fix}."

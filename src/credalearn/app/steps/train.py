@@ -4,7 +4,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from credalearn import __version__
 from credalearn._checks import check_choice
 from credalearn._classifier_options import TABLE_BACKBONES
 from credalearn._files import sha256_of
-from credalearn._formats import listed
+from credalearn._formats import listed, many
 from credalearn._options import check_options, keywords, option, same_option
 from credalearn.app._split import SPLITS
 from credalearn.app.annotations.agreement import annotation_facts, majority
@@ -31,6 +31,7 @@ from credalearn.app.staging import MODEL, staged
 from credalearn.app.steps.baselines import compare, find_leaks, one_truth
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
+from credalearn.guarantees._truths import TRUTHS
 from credalearn.labels import VoteRule
 from credalearn.labels.votes import check_options as check_rule
 from credalearn.methods import METHODS
@@ -148,6 +149,27 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
         }
         write_run(partial, facts, run_tables(data, clf), model_sha256=digest)
     return Run.load(output)
+
+
+def trained_lines(
+    run: Run, scores: dict[str, float], *, known: Container[str] = ()
+) -> Iterator[str]:
+    """What the command prints in the end; ``known``: reasons printed before."""
+    facts, folder = run.facts, run.path
+    for why, count in facts.inputs.left_out.items():
+        if why not in known:
+            yield f"Left out: {many(count, 'item')} {why}"
+    yield from facts.advice
+    yield from facts.comparison.lines if facts.comparison is not None else ()
+    if scores:
+        yield (
+            f"{many(int(scores['items']), 'test item')}: cross-entropy "
+            f"{scores['cross_entropy']:.3f} to the votes; micro-F1 (accuracy) "
+            f"{scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
+            f"{many(int(scores['judged_items']), 'item')}"
+        )
+    yield f"Wrote {folder}: {facts.trained}."
+    yield f"Next: credalearn certify {folder} --max-error 0.10"
 
 
 def judged_by_skill(data: Dataset) -> Dataset:
