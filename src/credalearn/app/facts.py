@@ -1,5 +1,6 @@
 """What ``run.json`` records about a run: frozen dataclasses, validated when they are read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Literal
@@ -13,6 +14,20 @@ TruthSource = Literal["gold", "majority", "dawid-skene"]
 # votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
 _MUCH_OPEN = 0.6
 SHARED = ("run", "shared_items")  # in a request: the run that made it, and items that answered it
+
+
+class Printed:
+    """A result that shows itself as its command prints it."""
+
+    __slots__ = ()
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """What the command prints."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

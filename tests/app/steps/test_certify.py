@@ -75,6 +75,7 @@ def test_errors_against_an_annotator_are_shares(run: Run) -> None:
     assert found == replace(cl.certify(score, shares, max_error=0.3), score="lower-probability")
     assert found.left_out == 0  # tied items have annotators too
     assert "compared with a random annotator" in " ".join(certificate.lines)
+    assert repr(certificate) == "\n".join(certificate.lines)
 
 
 @pytest.mark.parametrize("kind", ["bounds", "probabilities"])

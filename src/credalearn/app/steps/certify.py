@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from credalearn._formats import aligned, listed, many, number, percent, shown
-from credalearn.app.facts import Request
+from credalearn.app.facts import Printed, Request
 from credalearn.app.report.baseline import Baseline, above_promise, baseline
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
@@ -43,8 +43,8 @@ class HeldOutCheck:
         return self.errors / self.judged_kept if self.judged_kept else None
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Certificate(Printed):
     """What ``certify`` found and wrote."""
 
     run: Run  # the run with its new guarantee or sets

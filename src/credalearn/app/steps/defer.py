@@ -18,6 +18,7 @@ import polars as pl
 from credalearn._files import whole_file
 from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
+from credalearn.app.facts import Printed
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
 from credalearn.app.sources import Tabular
@@ -57,8 +58,8 @@ class DeferOptions:
         check_options(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Deferred(Tabular):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Deferred(Tabular, Printed):
     """What ``defer`` wrote."""
 
     output: Path  # the tasks

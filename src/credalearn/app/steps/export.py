@@ -19,6 +19,7 @@ from credalearn import __version__
 from credalearn._files import whole_file
 from credalearn._options import check_options, option
 from credalearn._table_encoder import TableEncoder
+from credalearn.app.facts import Printed
 from credalearn.app.report.card import check_card, write_card
 from credalearn.app.run import Run
 from credalearn.app.staging import MODEL
@@ -51,8 +52,8 @@ class ExportOptions:
         check_options(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported(Printed):
     """The files that ``export`` wrote."""
 
     onnx: Path

@@ -16,7 +16,7 @@ from credalearn.app.annotations.agreement import (
     majority,
 )
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.facts import AnnotationFacts
+from credalearn.app.facts import AnnotationFacts, Printed
 from credalearn.app.table_writer import check_output, write_frames
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class InspectOptions:
         check_options(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Inspection(Printed):
     """What annotations contain, and what is worth a second look."""
 
     annotations: AnnotationFacts

@@ -12,6 +12,7 @@ import polars as pl
 
 from credalearn._formats import many, percent, shown
 from credalearn._options import check_options, option
+from credalearn.app.facts import Printed
 from credalearn.app.features import Features
 from credalearn.app.item_stream import Batch, ItemStream, known_items, open_items
 from credalearn.app.run import Run
@@ -56,8 +57,8 @@ class PredictOptions:
             raise CredalError("threshold must be left out where nothing is decided.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decisions(Tabular):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Decisions(Tabular, Printed):
     """What ``predict`` found, one row per item in the order of the data."""
 
     items: int  # number of items

@@ -14,7 +14,7 @@ from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations, gold_alone
 from credalearn.app.column_names import same_field
 from credalearn.app.dataset import Dataset, DatasetOptions
-from credalearn.app.facts import SHARED, Request
+from credalearn.app.facts import SHARED, Printed, Request
 from credalearn.app.item_stream import known_items
 from credalearn.app.readers import read_votes
 from credalearn.app.readers.options import ReaderOptions, refuse_reading
@@ -57,8 +57,8 @@ class RecalibrateOptions(HeldOutOptions):
     table: Path | Any | None = same_option(DatasetOptions, "table")
 
 
-@dataclass(frozen=True, slots=True)
-class Recalibration:
+@dataclass(frozen=True, slots=True, repr=False)
+class Recalibration(Printed):
     """What ``recalibrate`` made."""
 
     old: Run  # the run whose model it is

@@ -16,7 +16,7 @@ from credalearn._formats import listed
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.annotations.table import Annotations, Origin
-from credalearn.app.facts import RunFacts
+from credalearn.app.facts import Printed, RunFacts
 from credalearn.app.labels import make_labels
 from credalearn.app.report.card import write_card
 from credalearn.app.report.evaluation import HeldOut
@@ -49,8 +49,8 @@ class ReportOptions:
         check_options(self)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReportResult(Printed):
     """A written report."""
 
     path: Path  # the HTML file
