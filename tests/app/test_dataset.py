@@ -109,6 +109,9 @@ def test_gold_labels_are_classes() -> None:
     votes = votes_of([("a", "ann", "cat"), ("b", "ann", "dog"), ("c", "ann", "dog")])
     table = pl.DataFrame({"item": ["a", "b", "c"], "size": [1, 2, 3], "is": ["dog ", None, "cat"]})
     assert Dataset(votes, features=table, gold="is").truth.tolist() == [1, -1, 0]
+    merged = cl.read_annotations(votes.table.drop("weight"), map=("cat,kitten=feline dog=canine",))
+    kitten = table.with_columns(pl.Series("is", ["kitten", None, "feline"]))
+    assert Dataset(merged, features=kitten, gold="is").truth.tolist() == [0, -1, 0]
     wrong = table.with_columns(pl.Series("is", ["dogg", None, "cat"]))
     with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'a' .* got 'dogg'"):
         Dataset(votes, features=wrong, gold="is")

@@ -39,6 +39,12 @@ def test_a_category_is_a_stratum(run: cl.Run) -> None:
     with pytest.raises(cl.CredalError, match=r"'color' was in .*the table of features.* table=\.$"):
         run.certify(set_coverage=0.6, stratum="color")
     assert "does not show the widened sets: the column 'color'" in run.report().lines[0]
+    assert run.predict(FEATURES, decision=False).items == NUMBER
+
+
+def test_a_repeated_row_is_predicted_once(run: cl.Run) -> None:
+    twice = pd.concat([FEATURES, FEATURES.head(3)])
+    assert run.predict(twice, decision=False).items == NUMBER
 
 
 def test_new_votes_are_read_with_options(run: cl.Run, tmp_path: Path) -> None:

@@ -118,6 +118,15 @@ def test_thresholds_per_class_share_the_risk() -> None:
     )
 
 
+def test_says_which_of_several_promises_fails_alone() -> None:
+    easy, hard = (Promise(kind="missed", name=NAMES[0], limit=limit) for limit in (0.9, 0.001))
+    for reference in (None, ScoredItems(**classified(9))):
+        found = certify(**classified(3), max_error=0.5, promises=(easy, hard), reference=reference)
+        assert found.shortfall is not None
+        assert found.shortfall.failing == (f"missed {NAMES[0]} at most 0.1 %",)
+        assert "Not certified alone either: missed" in str(found.shortfall)
+
+
 def test_promises_hold_for_new_items() -> None:
     """200 calibration sets: each promise is broken for new items in at most 5 % of them, about."""
     new = classified(10_000, 200_000)
@@ -143,6 +152,7 @@ def test_promises_hold_for_new_items() -> None:
         ({"kind": "found", "name": "cat", "limit": 0.1}, "kind must be one of 'error'"),
         ({"limit": 1.5}, "max_error must be above 0 and below 1; got 1.5"),
         ({"limit": 0.1, "costs": (("a", "b", -1.0),)}, "a cost must be 0 or more; got -1.0"),
+        ({"limit": 0.1, "costs": (("a", "a", 1.0),)}, "costs are of errors; calling a a is none"),
     ],
 )
 def test_rejects_contradictory_promises(options: dict[str, Any], message: str) -> None:

@@ -16,6 +16,7 @@ from credalearn._options import check_options, option, options_of
 from credalearn.app._join import TEXT, Gold, gold_column, join_images, join_table
 from credalearn.app._split import SPLITS, assign
 from credalearn.app.annotations.agreement import majority
+from credalearn.app.annotations.class_map import parse_map
 from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
@@ -327,7 +328,8 @@ class Dataset(Tabular):
     def _gold(self, gold: Gold) -> np.ndarray:
         classes, (labels, place) = self.annotations.classes, gold
         number = {each: index for index, each in enumerate(classes)} | {"": -1}
-        found = [labels.get(item, "") for item in self.items]
+        groups = parse_map(reading.map if (reading := self.annotations.source.reading) else ())
+        found = [groups.get(name, name) for name in (labels.get(x, "") for x in self.items)]
         for item, value in zip(self.items, found, strict=True):
             if value not in number:
                 raise CredalError(

@@ -37,6 +37,7 @@ class Shortfall:
         if_independent: For groups, the share of items that would be kept if the items of a group
             were independent; None where nothing would be certified, or without groups.
         predicted: The class that all of this is about, for a threshold per class.
+        failing: Of several promises, those that could not be certified alone either.
 
     Example:
         >>> print(Shortfall(94, 0.31, 0.5))
@@ -53,6 +54,7 @@ class Shortfall:
     groups: bool = False
     if_independent: float | None = None
     predicted: str | None = None
+    failing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         units = "groups of calibration items" if self.groups else "calibration items"
@@ -63,6 +65,8 @@ class Shortfall:
             if self.items_needed is None
             else f"It would take about {self.items_needed:,} {units} like these."
         ]
+        if self.failing:
+            notes.append(f"Not certified alone either: {', '.join(self.failing)}.")
         if self.reachable_error is not None and self.reachable_coverage is not None:
             notes.append(
                 f"In place of this target, an error of {percent(self.reachable_error)} would have "

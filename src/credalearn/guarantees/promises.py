@@ -49,9 +49,14 @@ class Promise:
             raise CredalError(f"a promise must name a class unless it is about all; got {self!r}.")
         if self.costs and self.kind != "error":
             raise CredalError(f"costs belong to a promise about all items; got {self!r}.")
-        for _, _, cost in self.costs:
+        for truth, label, cost in self.costs:
             check_number(cost, name="a cost", least=0)
+            if truth == label:
+                raise CredalError(f"costs are of errors; calling {truth} {label} is none.")
         check_number(self.limit, name="max_error", above=0, below=self.largest)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name or 'of all items'} at most {percent(self.limit)}"
 
     @property
     def largest(self) -> float:

@@ -174,13 +174,15 @@ def _shortfall(
             return _share_kept(replace(sequence, rates=(step / _STEPS,)), risk)
 
         first = int(promises[0].limit * _STEPS) + 1
-        step = _least(lambda step: share_at(step) is not None, first, _STEPS - 1)
+        step = _least(lambda step: share_at(step) is not None, first, _STEPS // 2)
         if step is not None:
             error, coverage = step / _STEPS, share_at(step)
+    alone = zip(promises, sequence.alone, strict=True) if len(promises) > 1 else ()
+    failing = [str(each) for each, own in alone if own.search(risk) is None]
     by_group = sequence.method == "betting" and number != len(items)
     if by_group:
         independent = _share_kept(Sequence.of(items, promises), risk)
-    return Shortfall(needed, error, coverage, by_group, independent)
+    return Shortfall(needed, error, coverage, by_group, independent, failing=tuple(failing))
 
 
 def _least(passes: Callable[[int], bool], start: int, most: int = 10**9) -> int | None:

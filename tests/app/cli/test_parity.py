@@ -30,10 +30,11 @@ VERBS: dict[str, tuple[Verb, ...]] = {  # what has the options of each command
     "recalibrate": (cl.read_annotations, cl.Run.recalibrate),
 }
 _ROUNDS = {"merge", "merge_item", "merge_conflicts"}
-PYTHON_ONLY = {  # what training needs inside, and later rounds where one is read
-    "train": {"verbose", "names", "categories", "called"},
-    "import": _ROUNDS,
-    "recalibrate": _ROUNDS,
+PYTHON_ONLY = {  # what commands need inside, and later rounds where one is read
+    "inspect": {"elsewhere"},
+    "train": {"verbose", "names", "categories", "called", "elsewhere"},
+    "import": {*_ROUNDS, "elsewhere"},
+    "recalibrate": {*_ROUNDS, "elsewhere"},
 }
 
 

@@ -140,6 +140,12 @@ def test_unsure_votes_keep_the_item_without_a_vote(write: Write) -> None:
     assert found.source.notes == ("no answer is 'idk', which unsure= names",)
 
 
+def test_a_word_for_nothing_is_a_class_with_a_note(write: Write) -> None:
+    found = read_annotations(write(LONG + "x,a,yes\nx,b,NA\ny,a,no\n"))
+    assert found.classes == ("NA", "no", "yes")
+    assert found.source.notes == ("'NA' counts as a class; pass missing='NA' if not",)
+
+
 def test_classes_keep_the_order_asked_for(write: Write) -> None:
     path = write(LONG + "x,a,10\nx,b,9\n")
     assert read_annotations(path).classes == ("9", "10")
@@ -192,6 +198,22 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "lists": (LONG + "x,a,['joy']\nx,b,\"['joy', 'fear']\"\ny,a,['fear']\n", {}, "names several"),
     "several": (LONG + 'x,a,joy\nx,b,"joy, fear"\ny,a,fear\n', {}, "'joy, fear' names several"),
+    "percentages": ("id,a,b\nx,70%,30 %\ny,10%,90%\n", {}, r"percentages, .* 0.7 for 70 %"),
+    "a percentage": (
+        "item,p_a,p_b\nx,70%,30%\n",
+        {"format": "probabilities"},
+        "'a' must be a number; got '70%'. To fix: divide",
+    ),
+    "a sum": (
+        "item,a,b,Summe\n" + "".join(f"{row},{row},2,{row + 2}\n" for row in range(10)),
+        {"format": "counts"},
+        "column 'Summe' is the sum of the others. To fix: pass ignore='Summe'",
+    ),
+    "ignored column": (
+        "id,a,b\nx,0,1\ny,1,0\n",
+        {"ignore": ["c"], "format": "wide"},
+        "has no column 'c'",
+    ),
     "no answer": ("id,a,b,c\nx,0,1,-1\ny,1,1,0\n", {}, "'-1' may mean .* pass missing='-1'"),
     "nested": ('[{"id": 1, "ann": "cat", "bo": "dog", "tags": []}]', {}, "like the label"),
     "one name": (
@@ -309,7 +331,8 @@ def test_items_of_another_split_are_not_merged_by_their_names(write: Write) -> N
 
 
 def test_reader_options_have_help_and_are_fields_of_round_options() -> None:
-    assert all(each.metadata["help"].endswith(".") for each in fields(ReaderOptions))
+    stated = [each for each in fields(ReaderOptions) if each.name != "elsewhere"]
+    assert all(each.metadata["help"].endswith(".") for each in stated)
     assert {each.name for each in fields(ReaderOptions)} < {
         each.name for each in fields(RoundOptions)
     }

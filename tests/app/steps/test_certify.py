@@ -107,16 +107,19 @@ def test_a_capacity_is_a_share_of_all_items(run: Run) -> None:
 def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: Path) -> None:
     run = certified(fake_run(tmp_path / "run", num_items=200), capacity=0.2)[1].run
     before = snapshot(run.path)
+    with pytest.raises(cl.CredalError, match=r"answered a request \(--capacity 0\.2\)"):
+        run.certify(max_error=0.01)  # its errors have been seen
     known = run.predictions.filter(pl.col("wrong").is_not_null() & (pl.col("split") != "test"))
-    short = cl.certify(known["score"], known["wrong"], max_error=0.01).shortfall
-    with pytest.raises(cl.CredalError, match="1 % with 95 % confidence cannot be") as raised:
-        certify(run, CertifyOptions(max_error=0.01, set_coverage=0.8))
+    asked = {"max_error": 0.01, "confidence": 0.975}
+    short = cl.certify(known["score"], known["wrong"], **asked).shortfall
+    with pytest.raises(cl.CredalError, match=r"1 % with 97.5 % confidence cannot be") as raised:
+        certify(run, CertifyOptions(max_error=0.01, set_coverage=0.8, again=True))
     assert f"no guarantee was changed. {short} To fix: " in str(raised.value)
     assert str(raised.value).endswith(
         "or ask for more error than that with again=True, which tests at half the risk."
     )
     after = snapshot(run.path)
-    assert after.pop("requests.json", None)
+    assert after.pop("requests.json") != before.pop("requests.json")
     assert after == before
     with pytest.raises(cl.CredalError, match=r"items of more groups \(patient\)") as raised:
         certify(grouped(run, 2), CertifyOptions(max_error=0.01))

@@ -140,6 +140,17 @@ def test_promises_about_classes_are_checked(old: Run, tmp_path: Path) -> None:
     assert found.outdated is not None
 
 
+def test_items_that_the_run_deferred_are_no_sample(old: Run, tmp_path: Path) -> None:
+    old, new = certified(old, max_error=0.2), new_run(tmp_path, sharpness=0.5)
+    hard = pl.col("score") + 1.0  # above every threshold
+    chosen = replace(new, predictions=new.predictions.with_columns(hard))
+    found = drift_check(old, chosen)
+    assert "predicts 0 % of 600 new items" in found.lines[-1]
+    assert "are no sample: add them to training with merge=" in found.lines[-1]
+    assert found.outdated is None
+    assert drift_check(old, new).outdated is not None
+
+
 @pytest.mark.parametrize("number", [1, 2, 3, 12, 60])
 @pytest.mark.parametrize("errors", [0, 63, 200])
 def test_the_detectable_accuracy_is_where_the_exact_test_has_power(

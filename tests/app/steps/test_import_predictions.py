@@ -75,6 +75,12 @@ def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: 
     given = ("import", folder / "old-scored.csv", "--gold", folder / "old-gold.csv")
     done = in_process(capsys, *given, "--drop", "patient", "-o", tmp_path / "json", "--json")
     assert json.loads(done.out)["imported"] == "old-scored.csv"
+    scored = pl.read_csv(folder / "old-scored.csv").drop("patient")
+    names = [name for name in scored.columns if name not in ("item", "text")]
+    turned = dict(zip(names, [*names[1:], names[0]], strict=True))
+    scored.rename(turned).write_csv(tmp_path / "turned.csv")
+    done = succeed(capsys, "import", tmp_path / "turned.csv", *given[2:], "-o", tmp_path / "turned")
+    assert "of the test items. To fix: check which column is which class." in done.out
     done = succeed(capsys, *given, "--drop", "patient", "-o", run)
     assert "test items by gold." in done.out
     loaded = Run.load(run)

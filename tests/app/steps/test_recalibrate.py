@@ -59,6 +59,20 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     )
 
 
+def test_the_column_of_items_is_remembered(old: Run, later: Team, tmp_path: Path) -> None:
+    named = {"item": "ticket"}
+    first = make_team(tmp_path / "first", num_items=60)
+    given, later_ones = (
+        [pl.read_csv(path).rename(named) for path in (team.votes, team.features)]
+        for team in (first, later)
+    )
+    votes = cl.read_annotations(given[0], item="ticket")
+    data = cl.Dataset(votes, features=given[1], item="ticket", drop=("patient",))
+    run = cl.Run.train(data, tmp_path / "run")
+    new = run.recalibrate(later_ones[0], tmp_path / "new", features=later_ones[1])
+    assert new.run.facts.splits == {"calibration": 60, "test": 60}
+
+
 def test_training_items_are_left_out_by_content(old: Run, later: Team, tmp_path: Path) -> None:
     known = pl.read_csv(old.facts.inputs.path).head(100)
     votes = pl.read_csv(old.facts.annotations.path).filter(pl.col("item").is_in(known["item"]))

@@ -69,8 +69,8 @@ def train(
     from credalearn.app.steps.train import trained_lines
 
     check_place(output, overwrite=options.overwrite)  # before a large export is read
-    ignore = (*rounds.ignore, *inputs.columns, *inputs.text)
-    votes = read_annotations(export, **asdict(rounds) | {"ignore": ignore})
+    used = (*inputs.columns, *inputs.text)
+    votes = read_annotations(export, **asdict(rounds) | {"elsewhere": used})
     data = Dataset(votes, **asdict(inputs))
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"

@@ -129,6 +129,7 @@ def read_later(
     if kept["item"] == "id" and _has(opened, "item") and first.source.item != "item":
         kept["item"] = "item"
     kept |= {"item": item} if item is not None else {}
+    kept["ignore"] = tuple(each for each in options.ignore if _has(opened, each))
     later = replace(options, **kept, classes=options.classes or first.classes)
     try:
         return _read(opened, later)
@@ -142,6 +143,8 @@ def _read(data: Any, options: ReaderOptions) -> Annotations:
     """By the reader asked for, or the first that recognizes the content."""
     how = {"encoding": options.encoding, "delimiter": options.delimiter}
     source = open_source(data, **how, called="the table of votes")
+    for each in options.ignore:
+        source.column(each, option="ignore")
     try:
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)

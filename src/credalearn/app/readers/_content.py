@@ -76,7 +76,9 @@ class Content:
             return wanted
         if wanted is None and len(questions) == 1:
             return questions[0]
-        rule = f"there are answers to {listed(questions) if questions else 'no question'}"
+        if not questions:
+            self.source.refuse("nobody has answered", fix="export annotated tasks")
+        rule = f"there are answers to {listed(questions)}"
         rule += f", not to {shown(wanted)}" if wanted else ""
         return self.source.refuse(rule, fix="choose one with question=")
 

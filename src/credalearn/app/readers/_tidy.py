@@ -26,7 +26,9 @@ _NO_LABEL = ("", "nan", "NaN", "<NA>")  # what software writes for "nothing", an
 # Zero-width space, word joiner, byte order mark, soft hyphen. Joiners that change letters stay.
 _UNSEEN = re.compile("[\u200b\u2060\ufeff\u00ad]")
 _WHOLE = re.compile(r"[+-]?\d{1,15}\.0+")
-_NO_ANSWER = ("-1", "-9", "-99", "-999", "99", "999", "9999", "na", "n/a", "null", "?", "-", ".")
+_NO_VALUE = ("na", "n/a", "#n/a", "#nv", "null")
+_NO_ANSWER = ("-1", "-9", "-99", "-999", "99", "999", "9999", *_NO_VALUE, "?", "-", ".")
+_PERCENTAGE = re.compile(r"[\d.,]+ ?%")
 _MANY = {100: 2, 1000: 5}  # labels, each with fewer votes than this
 _MEASURED = 20  # different numbers, half or more with decimals, or few votes each
 _RATED = 10  # votes per number, from which on whole numbers may be classes
@@ -134,6 +136,9 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
         if "top_percent" in frame.columns:  # statements take no map
             how = "write them alike to count them as one"
         notes = (*notes, f"classes {listed(same)} differ only in case or spaces; {how}")
+    empty = [each for each in classes if each.casefold() in _NO_VALUE]
+    if empty and options.classes is None:
+        notes = (*notes, f"{listed(empty)} counts as a class; pass missing={empty[0]!r} if not")
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which unsure= names")
@@ -264,6 +269,11 @@ def _shares(raw: Raw, options: ReaderOptions) -> _Tidy:
             rule = f"probabilities must sum to 1; these sum to {sums[row]:.4g}"
             raw.refuse(row, rule, fix)
         values = values / sums[:, None]
+    elif len(classes) > 2 and len(values) >= 10 and options.classes is None:  # not by chance
+        total = values.sum(1, keepdims=True)
+        for name in np.array(classes)[(values * 2 == total).all(0) & (total > 0).any()]:
+            fix = f"pass ignore={str(name)!r}, or name all classes with classes= if it is one"
+            raw.source.refuse(f"column {shown(str(name))} is the sum of the others", fix=fix)
     items, names = _coded(raw.frame["item"])
     if (items < 0).any():
         raw.refuse(int((items < 0).argmax()), "the row names no item", "name the item")
@@ -320,7 +330,9 @@ def _numbers(raw: Raw, *names: str, blank: float | None = None) -> NDArray[np.fl
         row, column = divmod(int(first), len(names))
         value = raw.frame[names[column]][row]
         rule = f"{shown(names[column])} must be a number; got {shown(value)}"
-        raw.refuse(row, rule, "write it in digits, or delete the row")
+        percent = "%" in str(value)
+        fix = "divide percentages by 100" if percent else "write it in digits, or delete the row"
+        raw.refuse(row, rule, fix)
     return found.to_numpy().reshape(len(names), -1).T
 
 
@@ -332,6 +344,9 @@ def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
             f"{listed(codes)} may mean 'no answer' in a table with one column per annotator",
             fix=f"pass missing={codes[0]!r}, or name all classes with classes= if it is one",
         )
+    if labels and all(map(_PERCENTAGE.fullmatch, labels)):
+        fix = "write them as numbers, 0.7 for 70 %"
+        raw.source.refuse(f"the labels are percentages, such as {listed(labels, 3)}", fix=fix)
     found = numbers(pl.Series(labels, dtype=pl.String)).drop_nulls()
     decimals = int((found != found.round()).sum())
     rare = len(found) == len(labels) > votes / _RATED

@@ -1,6 +1,6 @@
 """The options of the readers, stated once."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ class ReaderOptions:
     ignore: tuple[str, ...] = option(
         (), "Column of a wide table that is not an annotator's; may be repeated."
     )
+    elsewhere: tuple[str, ...] = field(default=(), metadata={})  # likewise, and need not be there
     unsure: tuple[str, ...] = option((), "A label that means 'I do not know'; may be repeated.")
     missing: tuple[str, ...] = option((), "A label that means 'no answer'; may be repeated.")
     format: Format | None = option(None, "Name of the format.", show_default="recognized")

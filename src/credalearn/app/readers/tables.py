@@ -183,7 +183,8 @@ def _layout(content: Content) -> _Layout:
         item = first
     if item is None:
         return _NO_LAYOUT
-    used = {folded(name) for name in (item, *content.options.ignore)} | set(_BESIDE)
+    used = {folded(name) for name in (item, *content.options.ignore, *content.options.elsewhere)}
+    used |= set(_BESIDE)
     others = tuple(name for name in content.columns if folded(name) not in used)
     people = tuple(name for name in others if _begins(name, _PEOPLE))
     if len(people) >= 2:

@@ -144,6 +144,9 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
         rival = baseline(run, guarantee)
     elif options.capacity is not None:
         guarantee = _by_capacity(run, options)
+        if not run.requests:  # a target that is asked for later has seen the error
+            asked = Request(asked=options.asked, risk=0.0, certified=False)
+            run = run.keeping(requests=(asked,))
     if guarantee is not None:
         run = replace(run, guarantee=guarantee)
         check = _check(run, guarantee)

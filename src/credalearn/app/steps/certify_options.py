@@ -127,7 +127,7 @@ class CertifyOptions:
     def asked(self) -> dict[str, Any]:
         """What a guarantee depends on: with the same, ``certify`` finds the same."""
         names = ("called", "missed", "cost", "per_class", "confidence", "method", "score")
-        fields = {name: getattr(self, name) for name in (*names, "against")}
+        fields = {name: getattr(self, name) for name in (*names, "against", "capacity")}
         fields |= {name: list(each) for name, each in fields.items() if isinstance(each, tuple)}
         return {"max_error": self.target, **fields}
 

@@ -21,6 +21,7 @@ from credalearn.guarantees._sequence import GroupEvidence, evidence
 from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS
 
 _LEVEL = 0.05  # significance level of both tests
+_CHOSEN = 1e-6  # items that were not chosen are all deferred with this probability at most
 _POWER = 0.8  # probability with which a drop counts as noticed
 _DRAWS = 200  # to find it for groups
 _NOTICED = "would be noticed in 8 of 10 cases"
@@ -47,6 +48,9 @@ def drift_check(old: Run, new: Run) -> Drift:
         return Drift([line], facts)
     lines = _accuracy(old, new, fresh, facts)
     lines += [] if old.guarantee is None else _guarantee(new, old.guarantee, fresh, facts)
+    if (1 - facts.get("predicted_before", 0)) ** len(fresh) < _CHOSEN and not facts["predicted"]:
+        chosen = f"{lines[-1]} If {old.path} chose them, they are no sample: add them to training "
+        return Drift([lines[0], f"{chosen}with merge=, and recalibrate on others."], facts)
     broken = any(each["broken"] for each in facts.get("promises", ()))
     if not (broken or facts.get("accuracy_dropped")):
         return Drift(lines, facts)

@@ -108,16 +108,24 @@ def import_predictions(
 
 def imported_lines(run: Run) -> list[str]:
     """What the command prints."""
-    facts, test = run.facts, run.held_out("test")["wrong"].drop_nulls()
+    facts, judged = run.facts, run.held_out("test").drop_nulls("wrong")
+    test, warning = judged["wrong"], []
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.items())
     right = ""
     if len(test):
-        share = percent(1 - float(test.to_numpy().mean()))
-        right = f"; right on {share} of {many(len(test), 'test item')} by {facts.truth}"
+        share = 1 - float(test.to_numpy().mean())
+        name, most = judged["truth"].value_counts(sort=True).row(0)
+        if share < most / len(test):
+            warning = [
+                f"Always answering {shown(name)} would be right on {percent(most / len(test))} of "
+                "the test items. To fix: check which column is which class."
+            ]
+        right = f"; right on {percent(share)} of {many(len(test), 'test item')} by {facts.truth}"
     return [
         *(f"Left out: {many(each, 'item')} {why}" for why, each in facts.inputs.left_out.items()),
         f"{many(len(run.classes), 'class', 'classes')}: {listed(run.classes)}",
         f"Wrote {run.path}: {facts.learner}; items: {sizes}{right}.",
+        *warning,
         f"Next: credalearn certify {run.path} --max-error 0.10",
     ]
 

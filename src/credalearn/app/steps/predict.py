@@ -287,9 +287,8 @@ def _distinct(stream: ItemStream) -> Iterator[Batch]:
         elif first.any():
             rows = np.flatnonzero(first)
             digests = [batch.digests[row] for row in rows]
-            yield Batch(
-                batch.items.filter(first), batch.X[rows], digests, batch.extra.filter(first)
-            )
+            extra = batch.extra.filter(first) if batch.extra.width else batch.extra
+            yield Batch(batch.items.filter(first), batch.X[rows], digests, extra)
 
 
 def _among(values: pl.Series, known: list[np.ndarray]) -> np.ndarray:

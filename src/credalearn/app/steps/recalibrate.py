@@ -127,8 +127,9 @@ def recalibrate(
         reading = reading or ReaderOptions()
         columns = filter(None, (options.group, gold_column(options.gold), options.split))
         used = (*(options.text or run.facts.inputs.texts), *columns)
-        classes, ignore = reading.classes or run.classes, (*reading.ignore, *used)
-        reading = replace(reading, classes=classes, ignore=ignore)
+        named = reading.item or run.facts.inputs.item  # where the table has it
+        classes = reading.classes or run.classes
+        reading = replace(reading, classes=classes, elsewhere=used, item=named)
         votes = read_votes(votes, reading)
     else:
         refuse_reading(reading)

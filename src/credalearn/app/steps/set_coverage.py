@@ -310,7 +310,7 @@ def strata_of_batch(
     run: Run, inflation: Inflation, predicted: CredalPredictions, label: pl.Series, batch: Batch
 ) -> list[str] | None:
     """Strata of new items; None where the sets have none."""
-    by, features = inflation.by, run.facts.inputs.features
+    by, inputs = inflation.by, run.facts.inputs
     if not inflation.strata or by is None:
         return None
     if by in SCORE_WORDS:
@@ -319,8 +319,10 @@ def strata_of_batch(
         return _known(label, inflation)
     if by in batch.extra.columns:
         return _known(texts(batch.extra.select(by)).to_series(), inflation)
-    if by in features:
-        return _known([f"{value:g}" for value in batch.X[:, features.index(by)]], inflation)
+    if by in inputs.features:
+        values = batch.X[:, inputs.features.index(by)]
+        named = by in inputs.categories
+        return _known(values if named else [f"{value:g}" for value in values], inflation)
     raise CredalError(
         f"the sets of {run.path} are calibrated by {by!r}, and the data have no such column. To "
         "fix: add it, or certify the sets again without a stratum."
@@ -357,7 +359,7 @@ def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> l
         values = block[name]
         if column in inputs.features and column not in inputs.categories:
             values = values.cast(pl.Float64).map_elements(lambda x: f"{x:g}", pl.String)
-        text = texts(values.to_frame()).to_series()
+        text = texts(values.to_frame()).to_series().str.strip_chars()
         found |= zip(item_names(source, block[named]), text, strict=True)
     missing = [item for item in items if item not in found]
     if missing:
