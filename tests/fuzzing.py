@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from annotation_exports import EXPORTS, as_counts
-from credalearn import _model_files
+from credalearn import _files
 from credalearn._tensors import read_tensors, write_tensors
 from credalearn.app.readers import read_annotations
 from credalearn.app.report.card import card
@@ -128,7 +128,7 @@ class ChangedRun:
         config.pop("config_sha256")
         config = changed(config, dice)
         if isinstance(config, dict):
-            config["config_sha256"] = _model_files._digest(config)
+            config["config_sha256"] = _files.digest_of_json(config)
         write_tensors(path, tensors, metadata={"config": json.dumps(config)})
 
 

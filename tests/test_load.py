@@ -12,7 +12,7 @@ from torch import nn
 
 import credalearn as cl
 from clouds import classifier, clouds, tiny
-from credalearn import _model_files
+from credalearn import _files
 from credalearn._tensors import read_tensors, write_tensors
 from credalearn.methods import METHODS
 
@@ -124,7 +124,7 @@ def test_rejects_a_forged_configuration(
     tensors, metadata = read_tensors(path, fix="")
     config = json.loads(metadata["config"]) | {name: value}
     del config["config_sha256"]
-    config["config_sha256"] = _model_files._digest(config)
+    config["config_sha256"] = _files.digest_of_json(config)
     write_tensors(path, tensors, metadata={"config": json.dumps(config)})
     with pytest.raises(cl.CredalError, match=f"{tmp_path}.*{message}.* To fix"):
         cl.load(tmp_path)

@@ -58,8 +58,7 @@ class GuaranteedSets:
             some, calibration, test = (boxes[rows] for rows in self.parts)
             scale: Any = "none"
             if learner in scaled:
-                bounded = (some.lower, some.upper, some.probs)
-                scale = narrowest_scale(choosing, *bounded, coverage=0.9)
+                scale = narrowest_scale(some, choosing, coverage=0.9)
             inflation = calibration.inflation(calibrating, scale=scale)
             wide = test.conformalize(inflation)
             yield learner, "width", float((wide.upper - wide.lower).mean())

@@ -121,8 +121,7 @@ def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> It
     edges = () if rule.expected_threshold is None else (rule.expected_threshold,)
     strata = [score_strata(each, edges) if edges else None for each in scores]
     train, calibration, test = parts
-    bounded = (train.votes, train.sets.lower, train.sets.upper, train.sets.probs)
-    scale = narrowest_scale(*bounded, coverage=_SET_COVERAGE, strata=strata[0])
+    scale = narrowest_scale(train.sets, train.votes, coverage=_SET_COVERAGE, strata=strata[0])
     kept = rule.keeps(scores[2])
     contenders: dict[str, tuple[Scale, Sequence[Any]]]
     contenders = {

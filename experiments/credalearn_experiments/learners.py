@@ -90,8 +90,7 @@ def _fit(X: Any, soft: np.ndarray, C: float) -> Any:
 def _probs(model: Any, X: Any, num_classes: int) -> np.ndarray:
     probs = np.full((X.shape[0], num_classes), 1e-6)
     probs[:, model.classes_] = model.predict_proba(X)
-    found: np.ndarray = probs / probs.sum(1, keepdims=True)
-    return found
+    return probs / probs.sum(1, keepdims=True)
 
 
 def _out_of_fold(X: Any, soft: np.ndarray, folds: np.ndarray, C: float) -> Tensor:

@@ -1,7 +1,5 @@
 """``python -m credalearn``."""
 
-from credalearn.app.cli import app
-from credalearn.app.cli._command import one_message
+from credalearn.app.cli import main
 
-with one_message("credalearn"):
-    app()
+main()

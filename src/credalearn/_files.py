@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -166,6 +167,11 @@ def not_written(path: Path, error: Exception, *, other: str) -> NotWrittenError:
     return NotWrittenError(
         f"{path} cannot be written: {why}. To fix: {_REMEDIES.get(number or 0, '')}{other}."
     )
+
+
+def digest_of_json(content: dict[str, Any]) -> str:
+    """SHA-256 of plain content, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def sha256_of(path: Path) -> str:

@@ -1,6 +1,6 @@
 """Items as the networks take them: tables as numbers, texts as TF-IDF, sparse rows, images."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from credalearn._checks import refuse_masked
+from credalearn._classifier_options import TABLE_BACKBONES
 from credalearn._ranks import as_array
 from credalearn._table_encoder import Table, TableEncoder
 from credalearn._text_encoder import TextEncoder, as_texts
@@ -17,38 +18,34 @@ from credalearn.errors import CredalError
 from credalearn.sets._checks import as_tensor
 from credalearn.train._linear import Inputs
 
+if TYPE_CHECKING:
+    from credalearn.classifier import CredalClassifier
+
 Encoder = TableEncoder | TextEncoder | None  # None: a sparse matrix, or an array of any shape
 
 
 def fit_encoder(
-    estimator: BaseEstimator,
-    X: Any,
-    *,
-    texts: bool,
-    sparse: bool,
-    table: bool,
-    used: np.ndarray | None,
+    estimator: "CredalClassifier", X: Any, used: np.ndarray | None
 ) -> tuple[Encoder, Inputs]:
     """Learn from the ``used`` rows how items are encoded, and encode all."""
     X = as_numpy(X, name="X")
-    if texts:
+    if estimator.encoder == "tfidf":
         given = as_texts(X)
         validate_data(estimator, given[:, None], skip_check_array=True)
         words = TextEncoder.fit(given if used is None else given[used])
         return words, words.count(given)  # each fold of a selection weighs the counts itself
-    if issparse(X) or not table:
-        return None, _numbers(estimator, X, sparse=sparse and issparse(X), reset=True)
+    if issparse(X) or estimator._backbone() not in TABLE_BACKBONES:
+        sparse = estimator._selects and issparse(X)
+        return None, _numbers(estimator, X, sparse=sparse, reset=True)
     opened = Table.of(X)
     validate_data(estimator, X, skip_check_array=True)
     encoder = TableEncoder.fit(opened if used is None else opened[used])
     return encoder, _as_tensor(encoder.transform(opened))
 
 
-def encode(
-    estimator: BaseEstimator, encoder: Encoder, X: Any, *, sparse: bool, shape: tuple[int, ...]
-) -> Inputs:
+def encode(estimator: "CredalClassifier", X: Any) -> Inputs:
     """Encode new items; without an encoder, as sparse rows if the estimator takes them."""
-    X = as_numpy(X, name="X")
+    X, encoder = as_numpy(X, name="X"), estimator._encoder
     if isinstance(encoder, TextEncoder):
         texts = as_texts(X)
         validate_data(estimator, texts[:, None], reset=False, skip_check_array=True)
@@ -61,8 +58,8 @@ def encode(
         table = Table.of(X)
         validate_data(estimator, X, reset=False, skip_check_array=True)
         return _as_tensor(encoder.transform(table))
-    inputs = _numbers(estimator, X, sparse=sparse, reset=False)
-    found = tuple(inputs.shape[1:])
+    inputs = _numbers(estimator, X, sparse=estimator._selects, reset=False)
+    found, shape = tuple(inputs.shape[1:]), estimator._input_shape
     if found != shape:
         raise CredalError(f"X must have items of shape {shape}, as in fit; got {found}.")
     return inputs

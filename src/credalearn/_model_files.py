@@ -4,7 +4,6 @@ The file of weights contains the configuration too, so that a single rename repl
 ``config.json`` is a copy for people.
 """
 
-import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from credalearn._files import whole_file
+from credalearn._files import digest_of_json, whole_file
 from credalearn._selection import Choice
 from credalearn._table_encoder import Column
 from credalearn._tensors import damaged, digest_of, read_tensors, write_tensors
@@ -67,7 +66,7 @@ def write_model(folder: Path, config: ModelConfig, model: Model) -> None:
     # Parameter grids contain NumPy's numbers.
     plain = json.dumps(content, default=lambda x: x.item() if isinstance(x, np.generic) else str(x))
     content = json.loads(plain)
-    content["config_sha256"] = _digest(content)
+    content["config_sha256"] = digest_of_json(content)
     text = json.dumps(content, indent=2, ensure_ascii=False)
     write_tensors(folder / "model.safetensors", tensors, metadata={"config": text})
     with whole_file(folder / "config.json") as partial:
@@ -98,7 +97,7 @@ def read_model(folder: Path) -> tuple[ModelConfig, dict[str, Tensor], str]:
     digest = digest_of(tensors)
     if content.get("weights_sha256") != digest:
         raise damaged(path, "its weights are not those that were saved", fix=_AGAIN)
-    if content.pop("config_sha256", None) != _digest(content):
+    if content.pop("config_sha256", None) != digest_of_json(content):
         raise damaged(path, "its configuration is not the one that was saved", fix=_AGAIN)
     try:
         config = msgspec.convert(content, ModelConfig)
@@ -120,7 +119,3 @@ def other_version(place: str | Path, why: Exception) -> CredalError:
     return CredalError(
         f"{place} was written by another version: {shorten(str(why), 200)} To fix: {fix}."
     )
-
-
-def _digest(config: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Options stated once: a dataclass field is the keyword, the check and the command option."""
 
 from collections.abc import Sequence
-from dataclasses import MISSING, field, fields
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -39,11 +39,9 @@ def option(
 
 
 def same_option(owner: type[Any], name: str, **changes: Any) -> Any:
-    """The option ``name`` of another dataclass; ``changes`` are ``default`` or metadata."""
+    """The option ``name`` of another dataclass; ``changes`` are metadata."""
     stated = next(each for each in fields(owner) if each.name == name)
-    default = changes.pop("default", stated.default)
-    assert default is not MISSING
-    return field(default=default, metadata={**stated.metadata, **changes})
+    return field(default=stated.default, metadata={**stated.metadata, **changes})
 
 
 def check_options(options: Any) -> None:
@@ -79,11 +77,17 @@ def check_options(options: Any) -> None:
             object.__setattr__(options, name, kind(value))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options that are checked when they are made."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
 def options_of(verb: str, kind: type[T], given: dict[str, Any]) -> T:
     """The keywords that ``verb`` was called with, as its options; an unknown one is a TypeError."""
-    (options,) = all_options_of(verb, (kind,), given)
-    assert isinstance(options, kind)
-    return options
+    return all_options_of(verb, (kind,), given)[0]
 
 
 def all_options_of(verb: str, kinds: Sequence[Any], given: dict[str, Any]) -> list[Any]:

@@ -86,11 +86,6 @@ class TextEncoder:
         """Names of the D encoded features: the terms, words first."""
         return [*self.words, *self.characters]
 
-    @property
-    def is_plain(self) -> bool:
-        """Texts are never numbers as they are."""
-        return False
-
 
 def as_texts(X: Any) -> np.ndarray:
     """Texts (N,) from a list, an array or a series; a missing one is empty."""

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from credalearn import __version__
 from credalearn._checks import check_choice
-from credalearn._classifier_options import TABLE_BACKBONES, ClassifierOptions
+from credalearn._classifier_options import ClassifierOptions
 from credalearn._folds import Items, make_folds
 from credalearn._inputs import Encoder, as_numpy, encode, fit_encoder
 from credalearn._model_files import ModelConfig, write_model
@@ -190,9 +190,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         if not isinstance(y, CredalSet):
             y, classes = ordered_columns(as_numpy(y, name="y"), classes)
             y = validate_data(fitted, y=y, multi_output=True)
-        texts, table = self.encoder == "tfidf", self._backbone() in TABLE_BACKBONES
-        kinds = {"texts": texts, "table": table, "sparse": self._selects}
-        fitted._encoder, inputs = fit_encoder(fitted, X, used=used, **kinds)
+        fitted._encoder, inputs = fit_encoder(fitted, X, used)
         if len(y) != inputs.shape[0]:
             raise CredalError(
                 f"X and y must have the same number of items; got {inputs.shape[0]} and {len(y)}."
@@ -253,7 +251,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
     def encode(self, X: Any) -> Inputs:
         """Items as the networks take them: a table as numbers, a sparse matrix in rows (CSR)."""
         check_is_fitted(self, "model_")
-        return encode(self, self._encoder, X, sparse=self._selects, shape=self._input_shape)
+        return encode(self, X)
 
     def fold_items(self, X: Any, labels: CredalSet, truth: Tensor) -> Items:
         """Training items as the folds take them: they encode texts themselves."""

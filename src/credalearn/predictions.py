@@ -214,8 +214,7 @@ class CredalPredictions:
             items=len(self),
             target=target,
         )
-        sets = (self.lower, self.upper, self.probs)
-        return calibrate(observed, *sets, asked, strata=strata, random_state=random_state)
+        return calibrate(self, observed, asked, strata=strata, random_state=random_state)
 
     def conformalize(self, inflation: Inflation, *, strata: Sequence[str] | None = None) -> Self:
         """The same predictions with every set widened to its box; classes and ``probs`` stay.

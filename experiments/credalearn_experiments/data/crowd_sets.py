@@ -103,20 +103,16 @@ def lidc(folders: DataFolders, random_state: int) -> CrowdSet:  # noqa: ARG001
     )
 
 
-def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
+def cifar10h(num_votes: int | None, folders: DataFolders, random_state: int) -> CrowdSet:
     """CIFAR-10H as 64 features, with so many votes for training, judged by all votes."""
-
-    def make(folders: DataFolders, random_state: int) -> CrowdSet:
-        X, judged = voted_features(folders)
-        random = np.random.default_rng(random_state)
-        split = np.split(random.permutation(len(X)), [3000, 4500])
-        counts = judged.astype(float)
-        if num_votes is not None:
-            draw = random.multivariate_hypergeometric
-            counts = np.array([draw(each, num_votes) for each in judged], dtype=float)
-        return _on_features(X, counts, judged, split)
-
-    return make
+    X, judged = voted_features(folders)
+    random = np.random.default_rng(random_state)
+    split = np.split(random.permutation(len(X)), [3000, 4500])
+    counts = judged.astype(float)
+    if num_votes is not None:
+        draw = random.multivariate_hypergeometric
+        counts = np.array([draw(each, num_votes) for each in judged], dtype=float)
+    return _on_features(X, counts, judged, split)
 
 
 def cifar10n(folders: DataFolders, random_state: int) -> CrowdSet:
@@ -171,42 +167,37 @@ def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> CredalSet:
 def _read_json(name: str, source: str, folders: DataFolders) -> dict[str, Any]:
     get = f"put {name}.json.gz, a file of {source}, into the data folder"
     with gzip.open(folders.find(f"{name}.json.gz", what=source, get=get), "rt") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
+        return json.load(file)
 
 
-def lewidi(name: str, max_error: float) -> Callable[[DataFolders, int], CrowdSet]:
+def lewidi(name: str, max_error: float, folders: DataFolders, random_state: int) -> CrowdSet:
     """A text set of LeWiDi 2023, all official parts pooled and split at random, 60:20:20."""
+    texts, counts, named = _lewidi(name, folders)
+    rows = np.random.default_rng(random_state).permutation(len(texts))
 
-    def make(folders: DataFolders, random_state: int) -> CrowdSet:
-        texts, counts, named = _lewidi(name, folders)
-        rows = np.random.default_rng(random_state).permutation(len(texts))
+    def features(maker: Any, train: Rows, others: Rows) -> tuple[Any, Any]:
+        known, new = ([texts[row] for row in part] for part in (train, others))
+        return maker.fit_transform(known), maker.transform(new)
 
-        def features(maker: Any, train: Rows, others: Rows) -> tuple[Any, Any]:
-            known, new = ([texts[row] for row in part] for part in (train, others))
-            return maker.fit_transform(known), maker.transform(new)
-
-        both = make_union(
-            TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
-            TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
-        )
-        few = make_pipeline(
-            TfidfVectorizer(max_features=1000, sublinear_tf=True),
-            FunctionTransformer(lambda X: X.toarray(), accept_sparse=True),
-        )
-        tied = (counts == counts.max(1, keepdims=True)).sum(1) > 1
-        return CrowdSet(
-            features=partial(features, both),
-            words=partial(features, few),
-            counts=counts,
-            judged=counts,
-            truth=np.where(tied, -1, counts.argmax(1)),
-            split=np.split(rows, [len(rows) * 3 // 5, len(rows) * 4 // 5]),
-            named=named,
-            max_error=max_error,
-        )
-
-    return make
+    both = make_union(
+        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
+    )
+    few = make_pipeline(
+        TfidfVectorizer(max_features=1000, sublinear_tf=True),
+        FunctionTransformer(lambda X: X.toarray(), accept_sparse=True),
+    )
+    tied = (counts == counts.max(1, keepdims=True)).sum(1) > 1
+    return CrowdSet(
+        features=partial(features, both),
+        words=partial(features, few),
+        counts=counts,
+        judged=counts,
+        truth=np.where(tied, -1, counts.argmax(1)),
+        split=np.split(rows, [len(rows) * 3 // 5, len(rows) * 4 // 5]),
+        named=named,
+        max_error=max_error,
+    )
 
 
 def _on_features(
@@ -269,12 +260,12 @@ def _lewidi(name: str, folders: DataFolders) -> tuple[list[str], np.ndarray, Vot
 
 CROWD_SETS: dict[str, Callable[[DataFolders, int], CrowdSet]] = {
     "LIDC": lidc,
-    "CIFAR-10H, 1 vote": cifar10h(1),
-    "CIFAR-10H, 3 votes": cifar10h(3),
-    "CIFAR-10H, 10 votes": cifar10h(10),
-    "CIFAR-10H, all votes": cifar10h(None),
+    "CIFAR-10H, 1 vote": partial(cifar10h, 1),
+    "CIFAR-10H, 3 votes": partial(cifar10h, 3),
+    "CIFAR-10H, 10 votes": partial(cifar10h, 10),
+    "CIFAR-10H, all votes": partial(cifar10h, None),
     "CIFAR-10S": cifar10s,
-    "ConvAbuse": lewidi("ConvAbuse", 0.05),
-    "ArMIS": lewidi("ArMIS", 0.2),
+    "ConvAbuse": partial(lewidi, "ConvAbuse", 0.05),
+    "ArMIS": partial(lewidi, "ArMIS", 0.2),
 }
 """Makers of data sets, by name; each takes the data folders and a seed."""

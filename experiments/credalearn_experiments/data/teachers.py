@@ -45,13 +45,11 @@ class ResNet20(nn.Module):
     def features(self, images: Tensor) -> Tensor:
         """The inputs of the classifier, shape (N, 64)."""
         hidden = relu(self.bn1(self.conv1(images)))
-        features: Tensor = self.layer3(self.layer2(self.layer1(hidden))).mean((2, 3))
-        return features
+        return self.layer3(self.layer2(self.layer1(hidden))).mean((2, 3))
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits, shape (N, K)."""
-        logits: Tensor = self.fc(self.features(images))
-        return logits
+        return self.fc(self.features(images))
 
 
 class _BasicBlock(nn.Module):
@@ -81,8 +79,7 @@ def mobilenet_v2(num_classes: int) -> nn.Module:
     models = imported("torchvision", "mobilenetv2").models
     network = models.MobileNetV2(num_classes, 0.5, [*map(list, groups)])
     network.features[0][0].stride = (1, 1)
-    found: nn.Module = network
-    return found
+    return network
 
 
 def shufflenet_v2(num_classes: int) -> nn.Module:
@@ -91,8 +88,7 @@ def shufflenet_v2(num_classes: int) -> nn.Module:
     network = models.ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], num_classes)
     network.conv1[0].stride = (1, 1)
     network.maxpool = nn.Identity()
-    found: nn.Module = network
-    return found
+    return network
 
 
 TEACHERS: dict[str, Callable[[int], nn.Module]] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from credalearn_experiments.studies import Studies, by_seed, score_table, value_
 STUDIES: Studies = {
     "kinds": (kinds.kind_scores, KINDS),
     "statements": (statements.statement_scores, statements.CELLS),
-    "statements on images": (statements.network_statement_scores, statements.CELLS),
+    "statements on images": (partial(statements.statement_scores, own=True), statements.CELLS),
     "widths": (widths.width_scores, widths.WIDTH_CELLS),
     "few votes": (widths.few_votes_scores, widths.CALIBRATIONS),
     "images": (images.image_scores, images.IMAGE_CELLS),

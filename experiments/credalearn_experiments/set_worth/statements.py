@@ -44,20 +44,13 @@ PAIRS = (
 )
 
 
-def network_statement_scores(cell: str, random_state: int, folders: DataFolders) -> Iterator[Score]:
-    """As :func:`statement_scores`, on what our own network says of the images."""
-    yield from statement_scores(
-        cell, random_state, folders, network_features("test_batch", folders)
-    )
-
-
 def statement_scores(
-    cell: str, random_state: int, folders: DataFolders, X: np.ndarray | None = None
+    cell: str, random_state: int, folders: DataFolders, *, own: bool = False
 ) -> Iterator[Score]:
-    """Every label and method on one draw of images and people, by default on public features."""
+    """Every label and method on one draw of images and people; features public or of our own."""
     num_people, num_images = CELLS[cell]
     public, judged = voted_features(folders)
-    X = public if X is None else X
+    X = network_features("test_batch", folders) if own else public
     stated = read_cifar10s("human_soft_labels_data", folders)
     authors = read_cifar10s("cifar10s_t2clamp_redist10", folders)
     names, images = list(stated), np.array([int(name) for name in stated])
@@ -77,8 +70,8 @@ def statement_scores(
     right = torch.from_numpy(judged[test].argmax(1))
     train, new = X[images[chosen]], torch.from_numpy(X[test])
     heads = {name: _heads(train, sets, new, random_state) for name, sets in labels.items()}
-    for learner, (name, own) in STATED.items():
-        probs = heads[name][:, own].mean(1)
+    for learner, (name, places) in STATED.items():
+        probs = heads[name][:, places].mean(1)
         yield from scores_of(learner, probs, right, votes)
 
 
@@ -89,5 +82,4 @@ def _heads(train: np.ndarray, labels: cl.CredalSet, new: Tensor, random_state: i
     center = problem.fit(lambda _: soft, path.penalty, path.centers[0])
     network = problem.network(problem.fit_credal(items.labels, path.penalty, center))
     with torch.no_grad():
-        probs: Tensor = network(new.float()).double().softmax(2)
-    return probs
+        return network(new.float()).double().softmax(2)

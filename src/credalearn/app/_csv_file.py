@@ -86,6 +86,7 @@ class CsvFile:
         self._delimiter = delimiter or (found[1] if found else _find_delimiter(text))
         self._header_lines, names = next(self._records(), (1, []))
         self._names = [name.strip() for name in names]
+        self._schema = {f"c{place}": pl.String for place in range(len(names))}
         self.columns = tuple(name for name in self._names if name)
         if not self.columns:
             raise CredalError(f"{path}, line 1 names no column. To fix: begin with a header.")
@@ -116,16 +117,14 @@ class CsvFile:
 
     def _pieces(self) -> Iterator[bytes]:
         """UTF-8 below the header, cut between rows where quotation marks are in pairs."""
-        plain = self._encoding in ("utf-8", "utf-8-sig")
         decoder = codecs.getincrementaldecoder(self._encoding)()
-        at = len(codecs.BOM_UTF8) if self._encoding == "utf-8-sig" else 0
-        rest, header, chunk = b"", self._header_lines, b"-"
+        at, rest, header, chunk = 0, b"", self._header_lines, b"-"
         while chunk:
             self._file.seek(at)
             chunk = self._file.read(BLOCK)
             at += len(chunk)
             try:
-                rest += chunk if plain else decoder.decode(chunk, final=not chunk).encode()
+                rest += decoder.decode(chunk, final=not chunk).encode()
             except UnicodeError as error:
                 self._refuse_encoding(error)
             while header and b"\n" in rest:
@@ -149,30 +148,21 @@ class CsvFile:
         lone_returns = piece.count(b"\r") != piece.count(b"\r\n")
         if lone_returns or (b'"' in piece and not quoted_by_the_rules(piece, self._delimiter)):
             return None
-        schema = {f"c{place}": pl.String for place in range(len(self._names))}
         try:
             frame = pl.read_csv(
-                piece,
-                separator=self._delimiter,
-                has_header=False,
-                infer_schema=False,
-                schema=schema,
+                piece, separator=self._delimiter, has_header=False, schema=self._schema
             )
         except pl.exceptions.PolarsError:
             return None
-        blank = pl.all().str.strip_chars().fill_null("") == ""
-        if not frame[:, :1].select(blank).to_series().any():  # most tables have none
-            return frame
-        return frame.filter(~pl.all_horizontal(blank))
+        return frame.filter(~pl.all_horizontal(pl.all().str.strip_chars().fill_null("") == ""))
 
     def _slow_frames(self, start: int) -> Iterator[pl.DataFrame]:
         rows, width = islice(self._rows(), start, None), len(self._names)
-        schema = {f"c{place}": pl.String for place in range(width)}
         while some := [row for _, row in islice(rows, max(1, _CELLS // width))]:
             filled = [
                 [*(cell or None for cell in row), *[None] * (width - len(row))] for row in some
             ]
-            yield pl.DataFrame(filled, schema=schema, orient="row")
+            yield pl.DataFrame(filled, schema=self._schema, orient="row")
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Rows below the header that contain something, each with the line where it begins."""

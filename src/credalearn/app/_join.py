@@ -34,17 +34,10 @@ def gold_column(gold: Any) -> str | None:
     return None if is_table else gold
 
 
-def _read_gold(
-    options: "DatasetOptions",
-    named_in: Sequence[str | None],
-    items: Sequence[str],
-    columns: pl.DataFrame,
-    place: Callable[[int], str],
-) -> Gold | None:
-    """The true classes from a column next to the items, or from a table of their own."""
-    column = gold_column(options.gold)
-    if options.gold is None or column is not None:
-        return None if column is None else _gold_of(items, columns[column], place)
+def _gold_table(options: "DatasetOptions", named_in: Sequence[str | None]) -> Gold | None:
+    """The true classes from a table of their own, if one is given."""
+    if options.gold is None or gold_column(options.gold) is not None:
+        return None
     source = open_source(options.gold, called="the table of gold labels")
     name = find(source.columns, _GOLD)
     if name is None:
@@ -80,9 +73,7 @@ def join_table(
     named = [name for name in (options.item, annotations.source.item) if name is not None]
     is_text, what = not options.features, options.called if options.features else "text"
     if is_text:
-        table = read_texts(
-            annotations, options.text, table=options.table, extra=options.columns, named_in=named
-        )
+        table = read_texts(annotations, options, named)
     else:
         table = read_features(
             *options.features,
@@ -97,7 +88,9 @@ def join_table(
             f"{' and '.join(map(str, table.paths))} must have the column {options.item!r} that "
             f"names the items; {table.item!r} would name them. To fix: correct or leave out item=."
         )
-    gold = _read_gold(options, named, table.items, table.extra, table.place)
+    gold, column = _gold_table(options, named), gold_column(options.gold)
+    if column is not None:
+        gold = _gold_of(table.items, table.extra[column], table.place)
     annotated, unvoted = _annotated(annotations, gold)
     row_of = {item: row for row, item in enumerate(table.items)}
     items = [item for item in annotated if item in row_of]
@@ -159,9 +152,7 @@ def join_images(
     folder = Path(str(options.images))
     named = (options.item, annotations.source.item)
     # Gold labels in a table of their own may name items without votes; those of a column do not.
-    gold = None
-    if gold_column(options.gold) is None:
-        gold = _read_gold(options, named, (), pl.DataFrame(), str)
+    gold, column = _gold_table(options, named), gold_column(options.gold)
     annotated, unvoted = _annotated(annotations, gold)
     matches = find_images(folder, annotated)
     if not matches:
@@ -184,7 +175,8 @@ def join_images(
     items = [item for item in matches if item not in unreadable]
     pixels, digests = zip(*(read[matches[item]] for item in items), strict=True)
     columns, place, path = _image_columns(annotations, options, items, folder)
-    gold = gold or _read_gold(options, named, items, columns, place)
+    if column is not None:
+        gold = _gold_of(items, columns[column], place)
     inputs = InputFacts(
         kind="images",
         path=str(folder),

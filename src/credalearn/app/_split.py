@@ -100,8 +100,7 @@ def draw_split(
         place = np.empty(len(sizes), dtype=int)
         place[order] = np.searchsorted(edges, middle, side="right")
         if len(np.unique(place)) == len(names):
-            split: np.ndarray = np.array(names)[place[labels]]
-            return split
+            return np.array(names)[place[labels]]
     raise CredalError(
         f"the data cannot be split in {len(names)}, since one part would be empty: "
         f"{many(len(labels), 'item')} in {many(len(sizes), 'group')}. To fix: add items, use "

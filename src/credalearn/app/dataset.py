@@ -211,8 +211,7 @@ class Dataset(Tabular):
     @property
     def counts(self) -> np.ndarray:
         """Votes or shares by class, shape (N, K)."""
-        found: np.ndarray = self._counts.toarray()
-        return found
+        return self._counts.toarray()
 
     def split(
         self, names: Sequence[str] = SPLITS, *, without: Sequence[str] | None = None

@@ -28,15 +28,13 @@ class Nodules:
     @property
     def majority(self) -> np.ndarray:
         """Index of the class with most votes, shape (N,); the lowest index among equals."""
-        top: np.ndarray = self.votes.argmax(1)
-        return top
+        return self.votes.argmax(1)
 
     @property
     def has_majority(self) -> np.ndarray:
         """Whether one class has more votes than any other, shape (N,), bool."""
         ranked = np.sort(self.votes, axis=1)
-        clear: np.ndarray = ranked[:, -1] > ranked[:, -2]
-        return clear
+        return ranked[:, -1] > ranked[:, -2]
 
 
 def load_nodules() -> Nodules:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 import polars as pl
 
-from credalearn._files import whole_file
+from credalearn._files import digest_of_json, whole_file
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.staging import recover, sibling
 from credalearn.errors import CredalError
@@ -96,7 +96,7 @@ def stamp(file: Path) -> tuple[int, ...]:
 
 def to_json(content: dict[str, Any]) -> str:
     """JSON text with the SHA-256 of its content, which :func:`parse_json` checks."""
-    sealed = {**content, _SEAL: _digest(content)}
+    sealed = {**content, _SEAL: digest_of_json(content)}
     return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -113,7 +113,7 @@ def parse_json(text: bytes, form: type[_T], path: Path, *, fix: str = "train aga
         raise CredalError(f"{path}{where}: {what}. To fix: {fix}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CredalError(f"{path} is damaged: {error}. To fix: {fix}.") from error
-    if seal != _digest(content):
+    if seal != digest_of_json(content):
         raise CredalError(f"{path} was changed after it was written. To fix: {fix}.")
     return found
 
@@ -189,7 +189,3 @@ def _bytes(path: Path) -> bytes:
     except OSError as error:
         why = error.strerror or error
         raise CredalError(f"{path} cannot be read: {why}. To fix: train again.") from error
-
-
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -163,8 +163,7 @@ class Tabular:
 
     def to_polars(self) -> pl.DataFrame:
         """The table."""
-        found: pl.DataFrame = self.table
-        return found
+        return self.table
 
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame; not by polars, which needs pyarrow for it."""

@@ -24,14 +24,10 @@ _OWN = OWN - {"report.html", "MODEL_CARD.md"} | {
 
 
 def check_output(
-    path: str | Path,
-    *runs: Run,
-    data: object = None,
-    suffixes: Sequence[str] = TABLES,
-    other: str = "name another file",
+    path: str | Path, *runs: Run, data: object = None, suffixes: Sequence[str] = TABLES
 ) -> Path:
     """The path, if it can be written and is no input of this command and no file of a run."""
-    output = check_file(path, suffixes, other=other)
+    output = check_file(path, suffixes)
     if not output.exists():
         return output
     used = {str(data)} if isinstance(data, str | Path) else set()

@@ -16,35 +16,32 @@ from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from credalearn.app.annotations.table import Annotations
+    from credalearn.app.dataset import DatasetOptions
 
 # In the order in which they are tried.
 _NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
 
 
 def read_texts(
-    annotations: "Annotations",
-    columns: Sequence[str],
-    *,
-    table: Any,
-    extra: Sequence[str],
-    named_in: Sequence[str],
+    annotations: "Annotations", options: "DatasetOptions", named_in: Sequence[str]
 ) -> FeatureTable:
     """Texts from a table, or from the exports themselves; without columns, from those found."""
     tables, named = annotations.source.tables, annotations.source.item
-    if table is not None:
-        source = open_source(table)
-        named = item_column(source, named_in, (*columns, *extra))
+    extra = options.columns
+    if options.table is not None:
+        source = open_source(options.table)
+        named = item_column(source, named_in, (*options.text, *extra))
         items = item_names(source, source.read([named])[named]).alias("item")
         rows = items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
         tables = ((source, rows),)
     known = tables[0][0].columns if tables else ()
-    found = tuple(columns)
+    found = options.text
     for name in () if found else _NAMES:  # ``text``, ``data.text``, ``text.post``
         last = [each for each in known if folded(each.split(".")[-1]) == name]
         first = [each for each in known if folded(each.split(".")[0]) == name]
         found = found or tuple(last or first)
     if not found:
-        where = annotations.source.path if table is None else tables[0][0].path
+        where = annotations.source.path if options.table is None else tables[0][0].path
         of = f"; its columns are: {', '.join(known[:20])}" if tables else ""
         raise CredalError(
             f"{where} has no column whose name suggests a text{of}. To fix: pass text='COLUMN', "

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,6 +19,9 @@ from torch import Tensor
 from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, rank_of
 from credalearn.errors import CredalError
 from credalearn.sets._checks import as_floats, as_votes, require, require_shape
+
+if TYPE_CHECKING:
+    from credalearn.predictions import CredalPredictions
 
 # So that a class without any probability can be voted for, too. A floor of .001 gives 18 % narrower
 # sets for 3 votes per image and 22 to 47 % wider ones for 51; one of .1 wider ones for both.
@@ -116,10 +120,8 @@ def kullback_leibler_bounds(probs: Tensor, radius: Tensor) -> tuple[Tensor, Tens
 
 
 def calibrate(
+    predicted: "CredalPredictions",
     observed: ArrayLike,
-    lower: Tensor,
-    upper: Tensor,
-    probs: Tensor,
     asked: Inflation,
     *,
     strata: Sequence[str] | None = None,
@@ -127,8 +129,9 @@ def calibrate(
 ) -> Inflation:
     """The inflation that is asked for, with the radius that covers new items like these."""
     coverage, distance, scale = asked.coverage, asked.distance, asked.scale
-    observations: Iterable[Tensor] = [as_shares(observed, lower)]
-    low, high, inside = (each.detach().double() for each in (lower, upper, probs))
+    observations: Iterable[Tensor] = [as_shares(observed, predicted.lower)]
+    sets = (predicted.lower, predicted.upper, predicted.probs)
+    low, high, inside = (each.detach().double() for each in sets)
     if asked.target == "distribution":
         votes = as_votes(observed, name="observed").to(inside)
         observations = plausible_distributions(votes, inside, random_state=random_state)
@@ -143,8 +146,8 @@ def calibrate(
     off = torch.stack([nonconformity(each) for each in observations])
     if strata is None:
         return replace(asked, radius=_radius(off, coverage))
-    if len(strata) != len(lower):
-        raise CredalError(f"strata must name one stratum for each of {len(lower)} items.")
+    if len(strata) != len(predicted):
+        raise CredalError(f"strata must name one stratum for each of {len(predicted)} items.")
     names = np.array([str(name) for name in strata])
     parts = tuple(
         Stratum(name, _radius(off[:, names == name], coverage), int((names == name).sum()))
@@ -154,22 +157,19 @@ def calibrate(
 
 
 def narrowest_scale(
+    predicted: "CredalPredictions",
     observed: ArrayLike,
-    lower: Tensor,
-    upper: Tensor,
-    probs: Tensor,
     *,
     coverage: float,
     strata: Sequence[str] | None = None,
     among: Sequence[Scale] = NARROW,
 ) -> Scale:
     """The scale whose boxes are narrowest on average, on items that calibrate nothing else."""
-    sets = (lower, upper, probs)
 
     def width(scale: Scale) -> float:
-        asked = Inflation(coverage=coverage, radius=math.inf, scale=scale, items=len(lower))
-        low, high = calibrate(observed, *sets, asked, strata=strata).widen(*sets, strata=strata)
-        return float((high - low).mean())
+        found = predicted.inflation(observed, coverage=coverage, scale=scale, strata=strata)
+        wide = predicted.conformalize(found, strata=strata)
+        return float((wide.upper - wide.lower).mean())
 
     return min(among, key=width)
 

@@ -1,7 +1,7 @@
 """What can be promised about the predicted items: a rate that stays at or below a limit."""
 
-from dataclasses import dataclass
-from typing import Literal, final, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, Self, final, get_args
 
 import numpy as np
 
@@ -84,6 +84,22 @@ class Promise:
             )
         called = "" if self.name is None else f" called {self.name}"
         return f"at most {limit} of the predicted items{called} are wrong compared with {truth}"
+
+    def outcome(self) -> str:
+        """What ``kept`` and ``errors`` say, for a promise about a class or costs."""
+        rate, limit = self.errors / max(self.kept, 1), percent(self.limit)
+        if self.costs:
+            return f"the mean cost of {self.kept:,} is {number(rate)} (at most {self.limit:g})"
+        missed = f"that are {self.name} are called something else"
+        what = missed if self.kind == "missed" else f"called {self.name} are wrong"
+        share = f"{percent(rate, decimals=1)} of {self.kept:,}" if self.kept else "none"
+        return f"{share} {what} (at most {limit})"
+
+    def counted(self, items: ScoredItems, kept: np.ndarray) -> Self:
+        """The promise with its ``kept`` and ``errors`` among items of which some are kept."""
+        about, losses, _ = self.losses(items)
+        errors = float(losses[about & kept].sum() * self.largest)
+        return replace(self, kept=int((about & kept).sum()), errors=errors)
 
     def losses(self, items: ScoredItems) -> tuple[np.ndarray, np.ndarray, bool]:
         """The items it is about (N,), their shares of the largest cost, and if these are 0 or 1."""

@@ -140,12 +140,10 @@ def _by_sequence(
     threshold = None if place is None else float(sequence.thresholds[place])
     bounds = [None] * len(promises) if place is None else sequence.bounds(place, risk)
     kept = items.score <= (-math.inf if threshold is None else threshold)
-    made = []
-    for promise, bound in zip(promises, bounds, strict=True):
-        about, losses, _ = promise.losses(items)
-        errors = float(losses[about & kept].sum() * promise.largest)
-        scaled = None if bound is None else bound * promise.largest
-        made.append(replace(promise, kept=int((about & kept).sum()), errors=errors, bound=scaled))
+    made = [
+        replace(each.counted(items, kept), bound=None if bound is None else bound * each.largest)
+        for each, bound in zip(promises, bounds, strict=True)
+    ]
     overall = promises[0] if promises[0].kind == "error" and not promises[0].costs else None
     return Guarantee(
         method=method,

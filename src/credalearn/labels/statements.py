@@ -56,7 +56,7 @@ def from_statements(
         tensor([[0.3000, 0.4000]])
     """
     columns = (top, top_percent, second, second_percent, impossible)
-    both, percent, excluded = _read(*columns, classes=classes)
+    both, percent, excluded = _read(columns, classes)
     percent[1] = torch.where((both[0] & both[1]).any(1), 0, percent[1])
     lower, named = (percent[:, :, None] / 100 * both).sum(0), both.any(0)
     total, is_full = lower.sum(1, keepdim=True), (named | excluded).all(1, keepdim=True)
@@ -89,7 +89,7 @@ def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]
         >>> statement_conflicts(["cat"], [60], ["cat"], [30], classes=["cat", "dog"])["above 100 %"]
         0
     """
-    both, percent, excluded = _read(*columns, classes=classes)
+    both, percent, excluded = _read(columns, classes)
     named, total, is_full = both.any(2), percent.sum(0), (both.any(0) | excluded).all(1)
     conflicts = {
         "second is top": (both[0] & both[1]).any(1),
@@ -101,16 +101,10 @@ def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]
     return {kind: int(found.sum()) for kind, found in conflicts.items()}
 
 
-def _read(
-    top: Sequence[Any],
-    top_percent: ArrayLike,
-    second: Sequence[Any] | None = None,
-    second_percent: ArrayLike | None = None,
-    impossible: Sequence[Collection[Any]] | None = None,
-    *,
-    classes: Sequence[Any],
-) -> tuple[Tensor, Tensor, Tensor]:
+def _read(columns: Sequence[Any], classes: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
     """Which classes are named, one-hot or 0 (2, S, K), both percentages (2, S), the impossible."""
+    given_columns: list[Any] = [*columns, *(5 - len(columns)) * [None]]
+    top, top_percent, second, second_percent, impossible = given_columns
     number = {name: place for place, name in enumerate(classes)}
     count = len(top)
     second = [None] * count if second is None else second

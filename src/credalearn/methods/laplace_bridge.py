@@ -46,8 +46,7 @@ def logit_variance(features: Tensor, state: State) -> Tensor:
     output_values = state["output_values"]
     shrunk = 1 / (state["input_values"][:, None] * output_values + PRIOR_PRECISION)
     spectrum = projected @ shrunk + 1 / (output_values + PRIOR_PRECISION)
-    variance: Tensor = spectrum @ state["output_vectors"].square().T
-    return variance
+    return spectrum @ state["output_vectors"].square().T
 
 
 def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:

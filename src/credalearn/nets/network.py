@@ -31,8 +31,7 @@ class MLP(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Features, shape (N, hidden[-1])."""
-        features: Tensor = self.layers(inputs)
-        return features
+        return self.layers(inputs)
 
 
 class Network(nn.Module):
@@ -84,13 +83,11 @@ class Network(nn.Module):
 
     def features(self, inputs: Tensor) -> Tensor:
         """Features of the backbone, shape (N, D)."""
-        features: Tensor = self.backbone(inputs).flatten(1)
-        return features
+        return self.backbone(inputs).flatten(1)
 
     def logits(self, features: Tensor) -> Tensor:
         """Logits of every head from features, shape (N, H, K)."""
-        logits: Tensor = self.heads(self.dropout(features))
-        return logits.view(-1, *self.shape)
+        return self.heads(self.dropout(features)).view(-1, *self.shape)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits of every head, shape (N, H, K)."""

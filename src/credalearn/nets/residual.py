@@ -54,8 +54,7 @@ class ResNet18(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Features, shape (N, 512)."""
         stem = relu(self.norm(self.conv(self.standardize(images))), inplace=True)
-        features: Tensor = self.blocks(stem).mean((2, 3))
-        return features
+        return self.blocks(stem).mean((2, 3))
 
 
 class WideResNet28x4(nn.Module):
@@ -76,8 +75,7 @@ class WideResNet28x4(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Features, shape (N, 256)."""
         hidden = self.blocks(self.conv(self.standardize(images)))
-        features: Tensor = relu(self.norm(hidden), inplace=True).mean((2, 3))
-        return features
+        return relu(self.norm(hidden), inplace=True).mean((2, 3))
 
 
 class BasicBlock(nn.Module):
@@ -120,8 +118,7 @@ class PreActivationBlock(nn.Module):
         active = relu(self.norm1(inputs), inplace=True)
         hidden = self.dropout(relu(self.norm2(self.conv1(active)), inplace=True))
         skipped = inputs if self.shortcut is None else self.shortcut(active)
-        found: Tensor = self.conv2(hidden) + skipped
-        return found
+        return self.conv2(hidden) + skipped
 
 
 def _blocks(

@@ -27,8 +27,7 @@ def entropy(probs: ArrayLike) -> Tensor:
 
 def bits(probs: Tensor) -> Tensor:
     """:func:`entropy` of what is known to be distributions."""
-    nats: Tensor = torch.special.entr(probs).sum(-1)
-    return nats / math.log(2)
+    return torch.special.entr(probs).sum(-1) / math.log(2)
 
 
 def min_entropy_hull(points: ArrayLike) -> Tensor:

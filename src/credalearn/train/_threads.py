@@ -24,7 +24,9 @@ def on_one_thread(work: Callable[[Event], _T], *, unless: bool = False) -> _T:
     if unless or count == 1:
         return work(stopped)
     with ThreadPoolExecutor(1, thread_name_prefix="small work") as new_thread:
-        new_thread.submit(_take_one_thread).result()
+        # It takes the default first: later that would undo the second line.
+        new_thread.submit(torch.get_num_threads).result()
+        new_thread.submit(torch.set_num_threads, 1).result()
         torch.set_num_threads(count)
         result = new_thread.submit(work, stopped)
         while not result.done():
@@ -38,8 +40,3 @@ def on_one_thread(work: Callable[[Event], _T], *, unless: bool = False) -> _T:
     if stopped.is_set():
         raise KeyboardInterrupt
     return result.result()
-
-
-def _take_one_thread() -> None:
-    torch.get_num_threads()  # takes the default now: later it would undo the next line
-    torch.set_num_threads(1)

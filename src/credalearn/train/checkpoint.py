@@ -79,8 +79,7 @@ def load_checkpoint(
     network.load_state_dict(weights)
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
-    losses: list[float] = tensors["losses"].tolist()
-    return losses
+    return tensors["losses"].tolist()
 
 
 def check_checkpoint(training: Training) -> None:

@@ -17,10 +17,9 @@ import typer
 from typer.testing import CliRunner
 
 from credalearn.app.cli import app
-from credalearn.app.cli._command import _naming_options, command
+from credalearn.app.cli._command import _as_flags, command
 from credalearn.app.cli.commands import COMMANDS
 from credalearn.app.steps.certify_options import CertifyOptions
-from credalearn.errors import CredalError
 from small_run import make_run
 from team_files import Capture, Team, in_process, make_images, make_team, snapshot, train_arguments
 
@@ -173,9 +172,7 @@ def test_errors_spell_keywords_as_options() -> None:
         "my_salt=1/votes.csv, https://x.org/?my_salt=1, my_salt=sea": None,
     }
     for python, flags in said.items():
-        with pytest.raises(CredalError) as error, _naming_options(["my_salt"]):
-            raise CredalError(python)
-        assert str(error.value) == (flags or python)
+        assert _as_flags(python, ["my_salt"]) == (flags or python)
 
 
 WRONG = {

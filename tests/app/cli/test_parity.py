@@ -13,7 +13,7 @@ import pytest
 
 import credalearn as cl
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.cli._command import _naming_options, command
+from credalearn.app.cli._command import _as_flags, command
 from credalearn.app.cli.commands import COMMANDS
 from team_files import Capture, Team, in_process, make_team, succeed, team_data, train_arguments
 
@@ -148,6 +148,6 @@ def test_wrong_values_get_the_same_message(
     done = in_process(capsys, name, *(each.format(**places) for each in arguments))
     assert done.code == 2
     flags = inspect.signature(command(COMMANDS[name])).parameters
-    with pytest.raises(cl.CredalError) as refused, _naming_options(flags):
+    with pytest.raises(cl.CredalError) as refused:
         call(team, run)
-    assert done.err == f"credalearn: {refused.value}\n"
+    assert done.err == f"credalearn: {_as_flags(str(refused.value), flags)}\n"

@@ -33,7 +33,7 @@ def test_statements_are_votes_for_the_top_class_and_labels_as_stated(write: Writ
     assert labels.upper.flatten().tolist() == pytest.approx(np.ravel(np.array(upper)))
     assert inspect(found).notes[0].endswith("3 statements: above 100 % 1 (scaled to 100)")
     spelled = read_annotations(write(f"{SAID}z,ann,Cat,60,,,\nw,ann,cat,60,,,\n"))
-    assert "'Cat', 'cat' differ only in case or spaces; write them alike" in spelled.source.notes[0]
+    assert "or spaces: 'Cat', 'cat'; write them alike" in spelled.source.notes[0]
     with pytest.raises(CredalError, match="statements, which are labels already"):
         compare_rules(found)
 

@@ -145,6 +145,11 @@ def test_ground_truth_before_consolidation(write: Write) -> None:
     request = [{"datasetObjectId": "0", "dataObject": {"s3Uri": "s3://b/x.jpg"}, **given}]
     found = as_counts(read_annotations(write(to_json(request))))
     assert found == {("s3://b/x.jpg", "cat"): 1, ("s3://b/x.jpg", "dog"): 1}
+    both = [f'{{"mood": {{"label": "{x}"}}, "topic": {{"label": "{y}"}}}}' for x, y in ("ab", "cd")]
+    given = {"annotations": [worker(who, each) for who, each in zip("ab", both, strict=True)]}
+    request = [{"datasetObjectId": "0", "dataObject": {"s3Uri": "s3://b/x.jpg"}, **given}]
+    found = as_counts(read_annotations(write(to_json(request)), label="mood"))
+    assert found == {("s3://b/x.jpg", "a"): 1, ("s3://b/x.jpg", "c"): 1}
 
 
 def test_argilla_in_parquet(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import credalearn as cl
 from credalearn._formats import number as in_digits
+from credalearn._formats import percent
 from credalearn.app.report.baseline import above_promise
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
@@ -110,7 +111,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
     with pytest.raises(cl.CredalError, match=r"answered a request \(--capacity 0\.2\)"):
         run.certify(max_error=0.01)  # its errors have been seen
     known = run.predictions.filter(pl.col("wrong").is_not_null() & (pl.col("split") != "test"))
-    asked = {"max_error": 0.01, "confidence": 0.975}
+    asked: dict[str, Any] = {"max_error": 0.01, "confidence": 0.975}
     short = cl.certify(known["score"], known["wrong"], **asked).shortfall
     with pytest.raises(cl.CredalError, match=r"1 % with 97.5 % confidence cannot be") as raised:
         certify(run, CertifyOptions(max_error=0.01, set_coverage=0.8, again=True))
@@ -226,6 +227,17 @@ def test_promises_about_classes(run: Run) -> None:
         ("missed", "benign", 0.3),
     ]
     assert "called malignant are wrong" in " ".join(certificate.lines)
+    tested = run.held_out("test").drop_nulls("wrong")
+    kept_items = tested.filter(found.keeps(tested["score"].to_numpy()))
+    called, truly = kept_items.filter(label="malignant"), kept_items.filter(truth="benign")
+    missed = truly.filter(pl.col("label") != "benign")
+    assert [(each.kept, each.errors) for each in present(certificate.check).promises] == [
+        (len(called), called["wrong"].sum()),
+        (len(truly), len(missed)),
+    ]
+    share = percent(int(called["wrong"].sum()) / len(called), decimals=1)
+    said = f"{share} of {len(called)} called malignant are wrong (at most 20 %)"
+    assert said in repr(certificate)
     alone, _ = certified(run, called=("malignant=0.2",))
     assert alone.max_error is None
     costs, _ = certified(run, max_error=0.3, cost=("malignant:benign=3",))

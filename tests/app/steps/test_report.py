@@ -6,7 +6,6 @@ import io
 import itertools
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -329,13 +328,12 @@ def test_a_large_problem_is_a_small_page(tmp_path: Path) -> None:
     classes = [f"a rather long name of class number {n}" for n in range(300)]
     names = [f"{n} {'word ' * 500}" for n in range(2000)]
     run = fake_run(tmp_path / "many", classes=classes, num_items=2000, item_names=names)
-    made = datetime(2026, 1, 2, tzinfo=UTC)
-    path = report(add_sets(add_rule(run, max_error=0.4)), now=made).path
+    path = report(add_sets(add_rule(run, max_error=0.4))).path
     page = path.read_text(encoding="utf-8")
     assert path.stat().st_size < 3_000_000
     assert "the most frequent mistakes" in page
     assert "word " * 100 not in page
-    assert "2026-01-02 00:00 UTC" in page
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", page)
 
 
 def test_the_chart_library_is_the_one_named() -> None:

@@ -88,5 +88,4 @@ def posteriors(
     shares = model.priors_.reindex(classes, fill_value=0.0).to_numpy()
     found = model.probas_.reindex(columns=classes, fill_value=0.0).reindex(rows).to_numpy()
     found = np.where(np.isnan(found), shares, found).astype(np.float64)
-    normalized: NDArray[np.float64] = found / found.sum(1, keepdims=True)  # it adds 1e-10 each
-    return normalized
+    return found / found.sum(1, keepdims=True)  # it adds 1e-10 each

@@ -118,8 +118,7 @@ class Annotations(Tabular):
 
     def counts(self) -> NDArray[np.float64]:
         """Votes of each item by class with their weights, or the stated numbers, (N, K)."""
-        found: NDArray[np.float64] = self.sparse_counts().toarray()
-        return found
+        return self.sparse_counts().toarray()
 
     def sparse_counts(self, *, weighted: bool = True) -> csr_array:
         """As :meth:`counts`, without the zeros; not weighted, every vote counts once."""

@@ -48,10 +48,11 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
                 stated[each.name] = _parameter(each, get_type_hints(kind)[each.name])
 
     @wraps(function)
+    @one_line_when_stopped()
     def run(*, json: bool, quiet: bool, **given: Any) -> None:
         chosen = {name: given.pop(name) for name in stated}
         facts: dict[str, Any] = {}
-        with one_line_when_stopped(), _naming_options(stated):
+        try:
             for name, kind in given_options.items():
                 asked = {each.name: chosen.get(each.name) for each in fields(kind)}
                 said = {key: each for key, each in asked.items() if each not in (None, [])}
@@ -63,6 +64,8 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
                     facts |= part
                 elif not (json or quiet):
                     print(visible(part if part.startswith("Wrote ") else _as_flags(part, stated)))
+        except CredalError as error:
+            raise CredalError(_as_flags(str(error), stated)) from error
         if json:
             import msgspec  # training and measuring work without it
 
@@ -79,15 +82,6 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-@contextmanager
-def _naming_options(names: Iterable[str]) -> Iterator[None]:
-    """Let errors name options as the command does."""
-    try:
-        yield
-    except CredalError as error:
-        raise CredalError(_as_flags(str(error), names)) from error
 
 
 def _as_flags(text: str, names: Iterable[str]) -> str:

@@ -156,7 +156,7 @@ def _read(data: Any, options: ReaderOptions) -> Annotations:
         if name in _NESTED:
             if not content.records:
                 source.refuse(f"{name} is JSON, and this is a table", fix="pass another format=")
-            content.check_field("item")
+            content.column("item", ())  # refused if the options name it and no record has it
         return tidy(READERS[name][1](content), name, options)
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can escape
         raise CredalError(

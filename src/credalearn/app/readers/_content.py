@@ -57,12 +57,6 @@ class Content:
             )
         return found
 
-    def check_field(self, role: str) -> None:
-        """Refuse a field that the options name and no record has."""
-        name: str | None = getattr(self.options, role)
-        if name is not None:
-            self.source.column(name, option=role)
-
     def refuse_record(self, record: Record, rule: str) -> NoReturn:
         """Raise the error of a record that is not as the tool writes it."""
         raise CredalError(
@@ -142,9 +136,13 @@ class Votes:
                 self.left_out["several classes"] += 1
                 return
             label = label[0] if label else None
-        names = ("item", item), ("annotator", annotator), ("label", label)
-        cells = [self._text(record, name, value) for name, value in names]
-        self._rows.append((cells[0], cells[1], cells[2], self._row_of[id(record.value)]))
+        for name, value in (("item", item), ("annotator", annotator), ("label", label)):
+            if isinstance(value, dict | list | tuple):
+                self._content.refuse_record(
+                    record, f"the {name} must be a text or a number; got {shown(value)}"
+                )
+        row = self._row_of[id(record.value)]
+        self._rows.append((text_of(item), text_of(annotator), text_of(label), row))
         self._places.append(record.place)
 
     def item(self, record: Record, *names: str) -> object:
@@ -170,13 +168,6 @@ class Votes:
         item = next((x for x in names if x in source.columns and len(self.fields) == 1), None)
         return Raw("votes", frame, source, words, left_out, item, notes=notes, places=places)
 
-    def _text(self, record: Record, name: str, value: object) -> str | None:
-        if isinstance(value, dict | list | tuple):
-            self._content.refuse_record(
-                record, f"the {name} must be a text or a number; got {shown(value)}"
-            )
-        return text_of(value)
-
 
 def field_of(record: Mapping[str, Any], name: str, default: Any = None) -> Any:
     """The field of this name or path, in the record or in its ``data`` or ``meta``."""
@@ -196,21 +187,21 @@ def _at(value: object, path: str) -> Any:
     return _at(value.get(first), rest) if dot else _MISSING
 
 
-def chosen(answer: Any, question: str | None) -> Iterator[str]:
+def chosen(content: Content, answer: Any, question: str | None) -> Iterator[str]:
     """The classes in an answer of a form of Amazon's, perhaps under the name of the question."""
     if isinstance(answer, list):
         for each in answer:
-            yield from chosen(each, None)
+            yield from chosen(content, each, None)
     elif not isinstance(answer, Mapping):
         text = text_of(answer) or ""
         yield from [text] if text.strip() else []
     elif question is not None and question in answer:
-        yield from chosen(answer[question], None)
+        yield from chosen(content, answer[question], None)
     elif "label" in answer or "labels" in answer:
-        yield from chosen(answer.get("label", answer.get("labels")), None)
+        yield from chosen(content, answer.get("label", answer.get("labels")), None)
     elif all(isinstance(value, bool) for value in answer.values()):
         yield from (str(name) for name, value in answer.items() if value)
     elif len(answer) == 1 and question is None:
-        yield from chosen(next(iter(answer.values())), None)
+        yield from chosen(content, next(iter(answer.values())), None)
     else:
-        raise KeyError(*answer)
+        yield from chosen(content, answer[content.choose(list(answer))], None)

@@ -32,6 +32,7 @@ _PERCENTAGE = re.compile(r"[\d.,]+ ?%")
 _MANY = {100: 2, 1000: 5}  # labels, each with fewer votes than this
 _MEASURED = 20  # different numbers, half or more with decimals, or few votes each
 _RATED = 10  # votes per number, from which on whole numbers may be classes
+_IN_ONE_MAP = 12  # classes
 _SEVERAL = re.compile(r"[,;|]")
 _CONTENT = (
     *("text", "message", "sentence", "tweet", "utterance", "document", "content", "context"),
@@ -42,9 +43,7 @@ _INSIDE = ("data", "fields", "example", "meta", "input")  # where tools keep wha
 
 def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
-    items = raw.frame["item"].str.strip_chars()
-    if (items.str.len_bytes() != items.str.len_chars()).any():  # ASCII is in form NFC
-        items = items.str.normalize("NFC")
+    items = raw.frame["item"].str.strip_chars().str.normalize("NFC")
     own = "row" in raw.frame.columns
     row = pl.col("row").cast(pl.Int64) if own else pl.int_range(pl.len()).alias("row")
     rows = raw.frame.select(items, row).drop_nulls()
@@ -92,7 +91,8 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     left_out[raw.empty] += int(((labels < 0) & (items >= 0)).sum())
     kept = np.flatnonzero(labels >= 0)
     unsure = {clean_label(each) for each in options.unsure}
-    groups, first = parse_map(options.map), dict[str, int]()  # labels of one class are one answer
+    groups = parse_map(options.map) if options.map else {}
+    first = dict[str, int]()  # labels of one class are one answer
     codes = [first.setdefault(groups.get(x, x), number) for number, x in enumerate(label_names)]
     stated, answers = pl.DataFrame(), np.array([*codes, -1])[labels]
     if "top_percent" in frame.columns:
@@ -130,12 +130,16 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     by_letters: dict[str, list[str]] = {}
     for each in classes if options.classes is None else ():
         by_letters.setdefault("".join(each.casefold().split()), []).append(each)
-    for same in (each for each in by_letters.values() if len(each) > 1):
-        one = f"{','.join(same)}={same[-1]}"
-        how = f"to count them as one, pass map={one!r}, and name every other class likewise"
+    if several := [listed(each) for each in by_letters.values() if len(each) > 1]:
+        whole = [f"{','.join(each)}={each[-1]}" for each in by_letters.values()]
+        how = f"to count them as one, pass map={' '.join(whole)!r}"
+        if len(whole) > _IN_ONE_MAP or any(" " in each for each in whole):
+            largest = max(whole, key=len)
+            how = f"to count them as one, pass map={largest!r}, and name every other class likewise"
         if "top_percent" in frame.columns:  # statements take no map
             how = "write them alike to count them as one"
-        notes = (*notes, f"classes {listed(same)} differ only in case or spaces; {how}")
+        names = "; ".join(several)
+        notes = (*notes, f"classes that differ only in case or spaces: {names}; {how}")
     empty = [each for each in classes if each.casefold() in _NO_VALUE]
     if empty and options.classes is None:
         notes = (*notes, f"{listed(empty)} counts as a class; pass missing={empty[0]!r} if not")
@@ -176,8 +180,6 @@ def _coded(column: pl.Series, missing: Collection[str] | None = None) -> tuple[_
     else:
         cleaned = given.str.strip_chars().str.normalize("NFC")
     position = column.cast(pl.Enum(given)).to_physical().cast(pl.Int64).fill_null(-1)
-    if cleaned.equals(given) and "" not in given:
-        return position.to_numpy(), given
     names = cleaned.filter(cleaned != "").unique(maintain_order=True)
     code = cleaned.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
     lookup = np.append(code.to_numpy(), -1)

@@ -36,11 +36,7 @@ def read(content: Content) -> Raw:
             continue
         item = votes.item(record, *_NAMES)
         for each in workers:
-            answer = _answer(content, record, each)
-            try:
-                labels = list(chosen(answer, content.options.question))
-            except KeyError as error:
-                content.choose([str(name) for name in error.args])
+            labels = list(chosen(content, _answer(content, record, each), content.options.question))
             votes.add(record, item, each.get("workerId"), labels)
     return votes.raw("SageMaker Ground Truth's answers")
 
@@ -59,10 +55,8 @@ def _workers(record: Record) -> list[Any] | None:
     """The list of answers, wherever it is."""
     value = record.value
     if "datasetObjectId" in value and isinstance(value.get("annotations"), list):
-        found: list[Any] = value["annotations"]
-        return found
+        return value["annotations"]
     for place in (value, *value.values()):
         if isinstance(place, dict) and isinstance(place.get(_KEY), list):
-            answers: list[Any] = place[_KEY]
-            return answers
+            return place[_KEY]
     return None

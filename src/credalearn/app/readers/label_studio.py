@@ -33,7 +33,6 @@ def recognize(content: Content) -> bool:
 
 def read(content: Content) -> Raw:
     """One vote per annotation that was not canceled."""
-    content.check_field("item")
     votes = Votes(content)
     found: list[tuple[Record, object, object, dict[str, list[object]]]] = []
     tasks: Counter[str | None] = Counter()

@@ -100,9 +100,6 @@ def _task_answers(content: Content, frame: pl.DataFrame) -> list[str | None]:
         except (ValueError, RecursionError):
             content.source.refuse("the answer is not JSON", row=row, fix="export the batch again")
         answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
-        try:
-            found = list(chosen(answer, content.options.question))
-        except KeyError as error:
-            content.choose([str(name) for name in error.args])
+        found = list(chosen(content, answer, content.options.question))
         labels.append(_SEVERAL if len(found) > 1 else (found[0] if found else None))
     return labels

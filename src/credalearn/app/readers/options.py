@@ -51,11 +51,11 @@ class ReaderOptions:
             )
 
 
-def refuse_reading(options: ReaderOptions | None) -> None:
+def refuse_reading(options: ReaderOptions) -> None:
     """Refuse options of readers for annotations that are read already; ``item`` has other uses."""
     names = [each.name for each in fields(ReaderOptions) if each.name != "item"]
     none = ReaderOptions()
-    given = [f"{x}=" for x in names if options and getattr(options, x) != getattr(none, x)]
+    given = [f"{x}=" for x in names if getattr(options, x) != getattr(none, x)]
     if given:
         raise CredalError(
             f"Leave out {' and '.join(given)}, as the votes are read already. To fix: pass them to "

@@ -78,14 +78,12 @@ class HeldOut:
     @property
     def judged(self) -> np.ndarray:
         """Which items have a truth, shape (N,)."""
-        known: np.ndarray = self.truth != NO_TRUTH
-        return known
+        return self.truth != NO_TRUTH
 
     @property
     def wrong(self) -> np.ndarray:
         """Which items have a truth that differs from the label, shape (N,)."""
-        wrong: np.ndarray = self.judged & (self.truth != self.label)
-        return wrong
+        return self.judged & (self.truth != self.label)
 
     @property
     def accuracy(self) -> float:

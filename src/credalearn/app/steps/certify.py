@@ -16,7 +16,7 @@ from credalearn.app.report.baseline import Baseline, above_promise, baseline
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
-from credalearn.guarantees import DeferralScore, Guarantee, ScoredItems, by_capacity
+from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
 from credalearn.guarantees import certify as certify_scores
 from credalearn.guarantees._truths import LACKING, TRUTHS, Truth
 from credalearn.guarantees.guarantee import SCORE_WORDS
@@ -36,6 +36,7 @@ class HeldOutCheck:
     judged: int  # how many test items can be right or wrong
     judged_kept: int  # how many of those are predicted
     errors: float  # how many of these are wrong, or the sum of the shares that disagree
+    promises: tuple[Promise, ...] = ()  # those about classes and costs, with what they are about
 
     @property
     def error(self) -> float | None:
@@ -71,6 +72,9 @@ class Certificate(Printed):
                 score = f"the score is {SCORE_WORDS[found.score]}{whose}"
                 notes.append(f"Items with {limit} are deferred; {score}.")
         lines += [" ".join(notes)] if notes else []
+        if self.check is not None and self.check.promises:
+            named = ", ".join(each.outcome() for each in self.check.promises)
+            lines.append(f"Of the kept test items, {named}.")
         if self.baseline is not None:
             lines.append(" ".join(self.baseline.lines))
         if self.sets is not None:
@@ -320,12 +324,23 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
     kept = guarantee.keeps(tested["score"].to_numpy(), tested["label"].to_list())
     known = tested.select(judged).to_series().to_numpy()
     errors = tested[column].cast(pl.Float64).to_numpy()[kept & known]
+    promises = [each for each in guarantee.all_promises if each.name or each.costs]
+    if guarantee.against == "a random annotator" or not known.any():
+        promises = []  # which are about the true class
+    if promises:
+        items, own = ScoredItems(**item_arrays(tested.filter(known), column)), kept[known]
+        assert items.predicted is not None
+        assert items.truth is not None
+        there = {"called": set(items.predicted.tolist()), "missed": set(items.truth.tolist())}
+        found = [x for x in promises if x.costs or x.name in there[x.kind]]
+        promises = [each.counted(items, own) for each in found]
     return HeldOutCheck(
         items=len(tested),
         kept=int(kept.sum()),
         judged=int(known.sum()),
         judged_kept=int((kept & known).sum()),
         errors=float(errors.sum()),
+        promises=tuple(promises),
     )
 
 

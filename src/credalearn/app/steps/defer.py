@@ -17,7 +17,7 @@ import polars as pl
 
 from credalearn._files import whole_file
 from credalearn._formats import listed, many, visible
-from credalearn._options import check_options, option, same_option
+from credalearn._options import Options, option, same_option
 from credalearn.app.facts import Printed
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
@@ -41,7 +41,7 @@ _MOST_FEATURES = 30  # shown as a table: nobody reads the 384 numbers of an embe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeferOptions:
+class DeferOptions(Options):
     """Options of ``defer``, in Python and on the command line."""
 
     to: Literal["label-studio", "csv"] = option("label-studio", "Format of the output.")
@@ -53,9 +53,6 @@ class DeferOptions:
     )
     image_prefix: str = option(LOCAL_FILES, "Text before the path of an image in a task.")
     predictions: bool = option(True, "Show the model's predictions to annotators.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

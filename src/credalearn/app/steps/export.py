@@ -17,7 +17,7 @@ import torch
 
 from credalearn import __version__
 from credalearn._files import whole_file
-from credalearn._options import check_options, option
+from credalearn._options import Options, option
 from credalearn._table_encoder import TableEncoder
 from credalearn.app.facts import Printed
 from credalearn.app.report.card import check_card, write_card
@@ -43,13 +43,10 @@ _CHECKED = 64  # random items on which the export is compared with torch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportOptions:
+class ExportOptions(Options):
     """Options of ``export``, in Python and on the command line."""
 
     onnx: Path = option(Path("model.onnx"), "ONNX file to write; its model card is next to it.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,8 +84,9 @@ def export(run: Run, options: ExportOptions | None = None) -> Exported:
     graph = Graph(str(clf.method), clf.model_, temperature, score=score).cpu()
     name, sample = _sample(run, graph, clf._input_shape)
     program = _exported(graph, name, sample)
-    guarantee, encoder = run.guarantee, clf._encoder
-    encoded = None if encoder is None or encoder.is_plain else encoder
+    guarantee, encoded = run.guarantee, clf._encoder
+    if isinstance(encoded, TableEncoder) and encoded.is_plain:
+        encoded = None
     made = {} if encoded is None else asdict(encoded)
     kept = {
         "classes": list(run.classes),

@@ -81,14 +81,10 @@ class GivenProbabilities:
 
 
 def import_predictions(
-    probs: Any,
-    votes: Any,
-    folder: str | Path,
-    options: ImportOptions | None = None,
-    reading: ReaderOptions | None = None,
+    probs: Any, votes: Any, folder: str | Path, options: ImportOptions, reading: ReaderOptions
 ) -> Run:
     """Write a run of another model's probabilities: half of the items calibrate, half test."""
-    options, output = options or ImportOptions(), Path(folder)
+    output = Path(folder)
     check_place(output, overwrite=options.overwrite)
     name = options.model_name or "another model"
     if options.model_name is None and isinstance(probs, str | PathLike):
@@ -96,7 +92,7 @@ def import_predictions(
     if isinstance(votes, Dataset):
         data = _of_dataset(probs, votes)
     else:
-        data = _joined(probs, votes, options, reading or ReaderOptions())
+        data = _joined(probs, votes, options, reading)
     data = data.split(HELD_OUT) if data.part is None else data.without_training()
     with staged(output, overwrite=options.overwrite) as partial:
         facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
-from credalearn._options import check_options, option
+from credalearn._options import Options, option
 from credalearn.app.annotations.agreement import (
     Annotator,
     annotation_facts,
@@ -35,16 +35,13 @@ _READ_AS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InspectOptions:
+class InspectOptions(Options):
     """Options of ``inspect``, in Python and on the command line."""
 
     rules: bool = option(False, "Compare label rules on held-out votes.")
     output: Path | None = option(
         None, "Table of consensus labels, or of rules with --rules.", flags=("--output", "-o")
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

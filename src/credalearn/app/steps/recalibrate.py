@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from credalearn._formats import listed, many
-from credalearn._options import check_options, keywords, same_option
+from credalearn._options import Options, keywords, same_option
 from credalearn.app._join import gold_column
 from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations, gold_alone
@@ -26,7 +26,7 @@ from credalearn.errors import CredalError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOutOptions:
+class HeldOutOptions(Options):
     """Options of items that nothing is trained on."""
 
     group: str | None = same_option(DatasetOptions, "group")
@@ -37,9 +37,6 @@ class HeldOutOptions:
     item: str | None = same_option(DatasetOptions, "item")
     skip_missing: bool = same_option(DatasetOptions, "skip_missing")
     random_state: int = same_option(DatasetOptions, "random_state")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +105,10 @@ class Recalibration(Printed):
 
 
 def recalibrate(
-    run: Run,
-    votes: Annotations | Any,
-    folder: str | Path,
-    options: RecalibrateOptions | None = None,
-    reading: ReaderOptions | None = None,
+    run: Run, votes: Any, folder: str | Path, options: RecalibrateOptions, reading: ReaderOptions
 ) -> Recalibration:
     """Put new items in place of calibration and test items; mark a run that they contradict."""
-    options, output = options or RecalibrateOptions(), Path(folder)
+    output = Path(folder)
     recover(output)  # what a killed command left of a finished run
     if output.resolve().is_relative_to(run.path.resolve()):
         raise CredalError(f"{output} is in the run {run.path}. To fix: choose another folder.")
@@ -124,7 +117,6 @@ def recalibrate(
     if votes is None:
         votes = gold_alone(options.gold, run.classes)
     if not isinstance(votes, Annotations):
-        reading = reading or ReaderOptions()
         columns = filter(None, (options.group, gold_column(options.gold), options.split))
         used = (*(options.text or run.facts.inputs.texts), *columns)
         named = reading.item or run.facts.inputs.item  # where the table has it
@@ -155,9 +147,10 @@ def recalibrate(
         facts = data_facts(data) | {name: getattr(run.facts, name) for name in same}
         facts["recalibrated_from"] = run.training
         facts["trained_in"] = run.facts.trained_in or str(run.path)
-        tables = run_tables(data, clf, trained=trained)
+        tables = run_tables(data, clf)
         folds = run.predictions.filter(split="out-of-fold")
-        tables["predictions"] = pl.concat([tables["predictions"], folds], how="diagonal")
+        for name, more in (("items", trained), ("predictions", folds)):  # of the model's training
+            tables[name] = pl.concat([tables[name], more], how="diagonal")
         requests = _inherited(run, tables["items"])
         write_run(partial, facts, tables, model_sha256=run.facts.sha256["model"], requests=requests)
     new = Run.load(output)

@@ -13,7 +13,7 @@ import polars as pl
 
 from credalearn import __version__
 from credalearn._formats import listed
-from credalearn._options import check_options, option
+from credalearn._options import Options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.facts import Printed, RunFacts
@@ -33,7 +33,7 @@ from credalearn.theory import RiskProfile, risk_profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions:
+class ReportOptions(Options):
     """Options of ``report``, in Python and on the command line."""
 
     images: Path | None = option(
@@ -44,9 +44,6 @@ class ReportOptions:
     )
     title: str | None = option(None, "Heading of the page.")
     items: bool = option(True, "Show the least certain items, with their names and images.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,11 +66,7 @@ class ReportResult(Printed):
 
 
 def report(
-    run: Run,
-    options: ReportOptions | None = None,
-    others: Sequence[Run] = (),
-    *,
-    now: datetime | None = None,
+    run: Run, options: ReportOptions | None = None, others: Sequence[Run] = ()
 ) -> ReportResult:
     """Write the page of a run."""
     options = options or ReportOptions()
@@ -84,9 +77,8 @@ def report(
                 f"{listed(run.classes)}, {each.path} has {listed(each.classes)}. To fix: write one "
                 "page for each."
             )
-    other = "name another file"
     path = options.output or run.path / "report.html"
-    path = check_output(path, run, *others, suffixes=(".html", ".htm"), other=other)
+    path = check_output(path, run, *others, suffixes=(".html", ".htm"))
     held_out = HeldOut.of(run)
     risk = label_risk(run, held_out)
     if not options.items and risk.why_not:  # which may name an item
@@ -114,7 +106,7 @@ def report(
     text = render_page(
         page=page,
         title=options.title or f"Predict or defer: {run.path.resolve().name}",
-        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M %Z"),
         risk=risk,
         wide=sets,
         line=None if risk.profile is None else risk_line(risk.profile, risk.guess),
@@ -129,7 +121,7 @@ def report(
         lacking=LACKING[run.truth],
         version=__version__,
     )
-    with run.writing(path, other=other) as partial:
+    with run.writing(path) as partial:
         partial.write_text(text, encoding="utf-8")
     if run.facts.imported:  # a trained run gets its card with the exported model
         write_card(run, run.path / "MODEL_CARD.md", {})

@@ -244,11 +244,11 @@ def _narrowest(items: VotedItems, coverage: float, edges: tuple[float, ...]) -> 
     """The scale with the narrowest sets, or the default where too few items choose it."""
     if items.usable.sum() < _ENOUGH:
         return "relative-variance"
-    pred, score = items.predicted[items.usable], items.table["score"].to_numpy()[items.usable]
-    strata = score_strata(score, edges) if edges else None
-    bounds, said = (pred.lower, pred.upper, pred.probs), items.observed[items.usable]
-    scales = (*NARROW, "none")  # the last for sets that are as wide as they must be
-    return narrowest_scale(said, *bounds, coverage=coverage, strata=strata, among=scales)
+    some = items.usable
+    strata = score_strata(items.table["score"].to_numpy()[some], edges) if edges else None
+    given, scales = (items.predicted[some], items.observed[some]), (*NARROW, "none")
+    # The last for sets that are as wide as they must be.
+    return narrowest_scale(*given, coverage=coverage, strata=strata, among=scales)
 
 
 def widened(run: Run, inflation: Inflation, items: VotedItems, tables: Tables = ()) -> WidenedSets:

@@ -205,10 +205,8 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
     )
 
 
-def run_tables(
-    data: Dataset, clf: "Predictor", *, trained: pl.DataFrame | None = None
-) -> dict[str, pl.DataFrame]:
-    """Annotations, items (``trained``: of another run), and predictions by models new to them."""
+def run_tables(data: Dataset, clf: "Predictor") -> dict[str, pl.DataFrame]:
+    """Annotations, items, and predictions by models that are new to them."""
     assert data.part is not None
     held_out = np.flatnonzero(data.part != "train")
     found = [(held_out, data.part[held_out], clf.predict_credal(data.X[held_out]))]
@@ -226,10 +224,8 @@ def run_tables(
         )
         for rows, split, predicted in found
     )
-    items = data.item_table()
-    if trained is not None:
-        items = pl.concat([items, trained], how="diagonal")
-    return {"annotations": data.annotations.table, "items": items, "predictions": predictions}
+    tables = {"annotations": data.annotations.table, "items": data.item_table()}
+    return tables | {"predictions": predictions}
 
 
 def prediction_table(
