@@ -39,7 +39,9 @@ def test_statement_is_an_interval_set(
     assert isinstance(sets, cl.Intervals)
     assert_close(sets.lower, torch.tensor([lower]).float())
     assert_close(sets.upper, torch.tensor([upper]).float())
-    counted = cl.statement_conflicts(*columns, classes=CLASSES)
+    top, top_percent, second, second_percent, impossible = columns
+    others = {"second": second, "second_percent": second_percent, "impossible": impossible}
+    counted = cl.statement_conflicts(top, top_percent, **others, classes=CLASSES)
     found = [kind for kind, count in counted.items() if count]
     assert len(found) == (conflict is not None)
     assert all(kind.startswith(str(conflict)) for kind in found)

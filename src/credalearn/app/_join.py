@@ -212,7 +212,7 @@ def _image_columns(
     source = open_source(options.table)
     wanted = [source.column(name, option=NAMING) for name in names]
     named = item_column(source, (options.item, annotations.source.item), wanted)
-    table = source.read(dict.fromkeys((named, *wanted)))
+    table = source.read((named, *wanted))
     values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
     first: dict[str, int] = {}
     for row, item in enumerate(item_names(source, table[named])):

@@ -134,7 +134,7 @@ class ComparisonFacts:
         return (
             f"This model is {'no' if gain <= 0 else 'not reliably'} {than}: accuracy "
             f"{own} against {other}. The inputs may contain little information about the classes. "
-            "To fix: add inputs that say more, or more items."
+            "To fix: add inputs that say more, more items, or epochs= to a network."
         )
 
 

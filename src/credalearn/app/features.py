@@ -75,7 +75,7 @@ def read_features(
         if not own:
             source.refuse(f"there is no column of features next to {item!r}", fix="add one")
         held = [name for name in dict.fromkeys(extra) if name in source.columns]
-        table = source.read(dict.fromkeys((item, *own, *held)))
+        table = source.read((item, *own, *held))
         if not len(table):
             source.refuse("there is no row below the header", fix="add the items")
         items = item_names(source, table[item])

@@ -80,8 +80,16 @@ def from_statements(
     return sets.MeanIntervals(boxes[0], boxes[1], boxes[2, :, :, 0])
 
 
-def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]:
-    """How many statements contradict themselves, by kind; columns as of ``from_statements``.
+def statement_conflicts(
+    top: Sequence[Any],
+    top_percent: ArrayLike,
+    second: Sequence[Any] | None = None,
+    second_percent: ArrayLike | None = None,
+    impossible: Sequence[Collection[Any]] | None = None,
+    *,
+    classes: Sequence[Any],
+) -> dict[str, int]:
+    """How many statements, as ``from_statements`` takes them, contradict themselves, by kind.
 
     Counted as stated, before any rule is applied; a statement may count more than once.
 
@@ -89,6 +97,7 @@ def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]
         >>> statement_conflicts(["cat"], [60], ["cat"], [30], classes=["cat", "dog"])["above 100 %"]
         0
     """
+    columns = (top, top_percent, second, second_percent, impossible)
     both, percent, excluded = _read(columns, classes)
     named, total, is_full = both.any(2), percent.sum(0), (both.any(0) | excluded).all(1)
     conflicts = {
@@ -103,8 +112,7 @@ def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]
 
 def _read(columns: Sequence[Any], classes: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
     """Which classes are named, one-hot or 0 (2, S, K), both percentages (2, S), the impossible."""
-    given_columns: list[Any] = [*columns, *(5 - len(columns)) * [None]]
-    top, top_percent, second, second_percent, impossible = given_columns
+    top, top_percent, second, second_percent, impossible = columns
     number = {name: place for place, name in enumerate(classes)}
     count = len(top)
     second = [None] * count if second is None else second

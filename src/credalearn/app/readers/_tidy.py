@@ -105,7 +105,7 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
         stated = stated[kept]
         more = [name for each in stated["impossible"] for name in each.split(";") if name]
         seen = list(dict.fromkeys((*seen, *stated["second"].drop_nulls(), *more)))
-    classes = _classes(raw, seen, options, kept)
+    classes = _classes(raw, seen, options, len(kept))
     said = pl.Series([None if each in unsure else each for each in label_names], dtype=pl.String)
     label = said.gather(labels[kept])
     left_out["unsure"] += label.null_count()
@@ -221,7 +221,7 @@ def _once(
     return np.sort(np.concatenate([single["row"].to_numpy(), unnamed["row"].to_numpy()]))
 
 
-def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) -> tuple[str, ...]:
+def _classes(raw: Raw, seen: list[str], options: ReaderOptions, votes: int) -> tuple[str, ...]:
     """The classes, sorted or as asked for."""
     if options.classes is not None:
         classes = tuple(dict.fromkeys(map(clean_label, options.classes)))
@@ -243,7 +243,7 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
             f"every vote is for one class, {shown(seen[0])}",
             fix="export all classes, or pass label='COLUMN'",
         )
-    _check_labels(raw, seen, len(kept))
+    _check_labels(raw, seen, votes)
     value = dict(zip(seen, numbers(pl.Series(seen, dtype=pl.String)), strict=True))
     # 2 before 10, numbers before words.
     return tuple(sorted(seen, key=lambda name: (value[name] is None, value[name] or 0.0, name)))
@@ -299,7 +299,7 @@ def _bounds(raw: Raw, options: ReaderOptions) -> _Tidy:
     if missing.any():
         rule = "a lower bound needs an item and a label"
         raw.refuse(int(missing.argmax()), rule, "name them, or delete the row")
-    classes = _classes(raw, list(label_names), options, np.arange(len(bounds)))
+    classes = _classes(raw, list(label_names), options, len(bounds))
     names = {"item": item_names.gather(items), "label": label_names.gather(labels)}
     table = pl.DataFrame({**names, "at_least": bounds})
     kept = _different(raw, table, ["item", "label"])

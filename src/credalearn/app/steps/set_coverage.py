@@ -355,7 +355,7 @@ def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> l
     for source in tables:
         name = source.column(column, option="stratum")
         named = item_column(source, (inputs.item,), (*inputs.features, name))
-        block = source.read(dict.fromkeys((named, name)))
+        block = source.read((named, name))
         values = block[name]
         if column in inputs.features and column not in inputs.categories:
             values = values.cast(pl.Float64).map_elements(lambda x: f"{x:g}", pl.String)

@@ -131,7 +131,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
         right = one_truth(data, rows, labels)
         clf.fit(data.X[rows], labels, classes=classes, groups=groups, truth=right)
         leaks: dict[str, float] = {}
-        if isinstance(data.X, np.ndarray | pl.DataFrame) and data.inputs.kind == "features":
+        if data.inputs.kind == "features":
             truth = data.truth[rows]
             truth = truth if (truth >= 0).any() else majority(data.counts[rows])
             leaks = find_leaks(data.X[rows], truth, data.inputs.features)
