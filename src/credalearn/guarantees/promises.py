@@ -96,7 +96,7 @@ class Promise:
         return f"{share} {what} (at most {limit})"
 
     def counted(self, items: ScoredItems, kept: np.ndarray) -> Self:
-        """The promise with its ``kept`` and ``errors`` among items of which some are kept."""
+        """The promise with its ``kept`` and ``errors`` among the kept ones of these items."""
         about, losses, _ = self.losses(items)
         errors = float(losses[about & kept].sum() * self.largest)
         return replace(self, kept=int((about & kept).sum()), errors=errors)
