@@ -1,5 +1,6 @@
 """A trained model on newly annotated items: what is left out, split, written and refused."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,18 +60,31 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     )
 
 
-def test_the_column_of_items_is_remembered(old: Run, later: Team, tmp_path: Path) -> None:
-    named = {"item": "ticket"}
+@pytest.mark.parametrize("name", ["ticket", "id"])
+def test_the_column_of_items_is_remembered(later: Team, tmp_path: Path, name: str) -> None:
     first = make_team(tmp_path / "first", num_items=60)
-    given, later_ones = (
-        [pl.read_csv(path).rename(named) for path in (team.votes, team.features)]
+    before, after = (
+        [pl.read_csv(path).rename({"item": name}) for path in (team.votes, team.features)]
         for team in (first, later)
     )
-    votes = cl.read_annotations(given[0], item="ticket")
-    data = cl.Dataset(votes, features=given[1], item="ticket", drop=("patient",))
+    votes = cl.read_annotations(before[0], item=name)
+    data = cl.Dataset(votes, features=before[1], item=name, drop=("patient",))
     run = cl.Run.train(data, tmp_path / "run")
-    new = run.recalibrate(later_ones[0], tmp_path / "new", features=later_ones[1])
+    new = run.recalibrate(after[0], tmp_path / "new", features=after[1])
     assert new.run.facts.splits == {"calibration": 60, "test": 60}
+    # Label Studio numbers its tasks as "id", next to the item.
+    tasks = [
+        {
+            "id": number,
+            "data": {"item": item},
+            "annotations": [{"completed_by": 1, "result": [{"value": {"choices": [label]}}]}],
+        }
+        for number, (item, label) in enumerate(dict(after[0].select(name, "label").rows()).items())
+    ]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    given = {"features": after[1]} | ({"item": name} if name == "ticket" else {})
+    again = run.recalibrate(tmp_path / "tasks.json", tmp_path / "again", **given)
+    assert again.run.facts.splits == {"calibration": 60, "test": 60}
 
 
 def test_training_items_are_left_out_by_content(old: Run, later: Team, tmp_path: Path) -> None:
