@@ -99,7 +99,7 @@ def _make_run(folder: Path) -> None:
     counts = pl.DataFrame(2 * np.eye(3, dtype=int)[top], schema=["cat", "dog", "owl"])
     counts.insert_column(0, table["item"]).write_csv(votes)
     data = Dataset(read_annotations(votes, format="counts"), features=features)
-    Run.train(data, folder, epochs=2)
+    Run.train(data, folder, method="pocc", epochs=2)
 
 
 def _measured(run: Path, data: Path, output: Path) -> tuple[float, float]:

@@ -43,7 +43,9 @@ _INSIDE = ("data", "fields", "example", "meta", "input")  # where tools keep wha
 
 def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
-    items = raw.frame["item"].str.strip_chars().str.normalize("NFC")
+    items = raw.frame["item"].str.strip_chars()
+    if (items.str.len_bytes() != items.str.len_chars()).any():  # ASCII is in form NFC
+        items = items.str.normalize("NFC")
     own = "row" in raw.frame.columns
     row = pl.col("row").cast(pl.Int64) if own else pl.int_range(pl.len()).alias("row")
     rows = raw.frame.select(items, row).drop_nulls()
@@ -180,6 +182,8 @@ def _coded(column: pl.Series, missing: Collection[str] | None = None) -> tuple[_
     else:
         cleaned = given.str.strip_chars().str.normalize("NFC")
     position = column.cast(pl.Enum(given)).to_physical().cast(pl.Int64).fill_null(-1)
+    if cleaned.equals(given) and "" not in given:
+        return position.to_numpy(), given
     names = cleaned.filter(cleaned != "").unique(maintain_order=True)
     code = cleaned.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
     lookup = np.append(code.to_numpy(), -1)
