@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from credalearn._formats import escape_markdown
 
 STATED = {  # by verb: its command, and where its options are stated
-    "cl.read_annotations": ("inspect, train; without merging import, recalibrate", "readers.options.RoundOptions"),
+    "cl.read_annotations": ("inspect, train, import, recalibrate", "readers.options.RoundOptions"),
     "annotations.inspect": ("inspect", "steps.inspect.InspectOptions"),
     "cl.Dataset": ("train", "dataset.DatasetOptions"),
     "cl.Run.train": ("train", "steps.train.TrainOptions"),
