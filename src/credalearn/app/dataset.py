@@ -60,7 +60,7 @@ class DatasetOptions:
     drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
     item: str | None = option(None, "Column that names the items.", show_default="recognized")
     skip_missing: bool = option(False, "Leave out items without input or without annotation.")
-    image_size: int = option(64, "Height and width of images, in pixels.", least=8)
+    image_size: int = option(64, "Pixels each way; half take a quarter of the time.", least=8)
     random_state: int = option(0, "Random seed.", least=0)
     names: tuple[str, ...] | None = field(default=None, metadata={})  # features of a trained model
     categories: tuple[str, ...] | None = field(default=None, metadata={})  # those that are texts
