@@ -112,6 +112,12 @@ def test_gold_labels_are_classes() -> None:
     merged = cl.read_annotations(votes.table.drop("weight"), map=("cat,kitten=feline dog=canine",))
     kitten = table.with_columns(pl.Series("is", ["kitten", None, "feline"]))
     assert Dataset(merged, features=kitten, gold="is").truth.tolist() == [0, -1, 0]
+    # Gold labels that are classes already, as in ConvAbuse, where label 1 is class 0.
+    rated = pl.DataFrame({"item": ["a", "b", "c"], "label": ["-2", "1", "0"]})
+    abuse = cl.read_annotations(rated, map=("-3,-2,-1=1 0,1=0",))
+    hard = table.with_columns(pl.Series("is", ["1", "0", "0"]))
+    found = Dataset(abuse, features=hard, gold="is")
+    assert [abuse.classes[index] for index in found.truth] == ["1", "0", "0"]
     wrong = table.with_columns(pl.Series("is", ["dogg", None, "cat"]))
     with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'a' .* got 'dogg'"):
         Dataset(votes, features=wrong, gold="is")

@@ -118,6 +118,15 @@ def test_thresholds_per_class_share_the_risk() -> None:
     )
 
 
+def test_an_outcome_is_worded() -> None:
+    called = Promise(kind="called", name="cat", limit=0.05, kept=20, errors=1.0)
+    assert called.outcome() == "5.0 % of 20 called cat are wrong (at most 5 %)"
+    assert Promise(kind="missed", name="cat", limit=0.05).outcome() == "there are none that are cat"
+    costs = Promise(limit=2.0, costs=(("cat", "dog", 8.0),), kept=4, errors=2.0)
+    assert costs.outcome() == "the mean cost of 4 is 0.5 (at most 2)"
+    assert str(costs) == "mean cost at most 2"
+
+
 def test_says_which_of_several_promises_fails_alone() -> None:
     easy, hard = (Promise(kind="missed", name=NAMES[0], limit=limit) for limit in (0.9, 0.001))
     for reference in (None, ScoredItems(**classified(9))):

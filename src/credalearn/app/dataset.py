@@ -327,8 +327,13 @@ class Dataset(Tabular):
     def _gold(self, gold: Gold) -> np.ndarray:
         classes, (labels, place) = self.annotations.classes, gold
         number = {each: index for index, each in enumerate(classes)} | {"": -1}
-        groups = parse_map(reading.map if (reading := self.annotations.source.reading) else ())
-        found = [groups.get(name, name) for name in (labels.get(x, "") for x in self.items)]
+        found, reading = (
+            [labels.get(item, "") for item in self.items],
+            self.annotations.source.reading,
+        )
+        if reading is not None and not set(found) <= number.keys():  # labels, and not yet classes
+            groups = parse_map(reading.map)
+            found = [groups.get(name, name) for name in found]
         for item, value in zip(self.items, found, strict=True):
             if value not in number:
                 raise CredalError(

@@ -56,6 +56,8 @@ class Promise:
         check_number(self.limit, name="max_error", above=0, below=self.largest)
 
     def __str__(self) -> str:
+        if self.costs:
+            return f"mean cost at most {number(self.limit)}"
         return f"{self.kind} {self.name or 'of all items'} at most {percent(self.limit)}"
 
     @property
@@ -90,10 +92,11 @@ class Promise:
         rate, limit = self.errors / max(self.kept, 1), percent(self.limit)
         if self.costs:
             return f"the mean cost of {self.kept:,} is {number(rate)} (at most {self.limit:g})"
-        missed = f"that are {self.name} are called something else"
-        what = missed if self.kind == "missed" else f"called {self.name} are wrong"
-        share = f"{percent(rate, decimals=1)} of {self.kept:,}" if self.kept else "none"
-        return f"{share} {what} (at most {limit})"
+        about = f"that are {self.name}" if self.kind == "missed" else f"called {self.name}"
+        if not self.kept:
+            return f"there are none {about}"
+        what = "are called something else" if self.kind == "missed" else "are wrong"
+        return f"{percent(rate, decimals=1)} of {self.kept:,} {about} {what} (at most {limit})"
 
     def counted(self, items: ScoredItems, kept: np.ndarray) -> Self:
         """The promise with its ``kept`` and ``errors`` among the kept ones of these items."""

@@ -140,6 +140,29 @@ def test_unsure_votes_keep_the_item_without_a_vote(write: Write) -> None:
     assert found.source.notes == ("no answer is 'idk', which unsure= names",)
 
 
+def test_ignored_columns_may_be_nested_of_other_spelling_or_of_a_later_round(
+    write: Write, tmp_path: Path
+) -> None:
+    first = write("id,a,b,My site\nx,0,1,s\ny,1,0,t\n")
+    assert len(read_annotations(first, format="wide", ignore=["my_site"]).classes) == 2
+    later = tmp_path / "later.csv"
+    later.write_text("id,a,b,room\nz,0,1,s\nw,1,0,t\n")
+    ignored = ["my_site", "room"]
+    both = read_annotations(first, format="wide", ignore=ignored, merge=(later,))
+    assert both.classes == ("0", "1")
+    said = [{"item": "x", "label": "a", "extra": {"k": 1}}, {"item": "y", "label": "b"}]
+    read_annotations(write(to_lines(said)), ignore=["extra"])
+
+
+def test_a_column_of_constant_sums_has_a_note(write: Write) -> None:
+    rows = "".join(f"{row},{row % 3},{2 - row % 3},2\n" for row in range(10))
+    found = read_annotations(write("item,a,b,all\n" + rows), format="counts")
+    assert found.classes == ("a", "b", "all")
+    assert found.source.notes == (
+        "column 'all' is the sum of the others; pass ignore='all' if it is no class",
+    )
+
+
 def test_a_word_for_nothing_is_a_class_with_a_note(write: Write) -> None:
     found = read_annotations(write(LONG + "x,a,yes\nx,b,NA\ny,a,no\n"))
     assert found.classes == ("NA", "no", "yes")

@@ -111,9 +111,9 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
     with pytest.raises(cl.CredalError, match=r"answered a request \(--capacity 0\.2\)"):
         run.certify(max_error=0.01)  # its errors have been seen
     known = run.predictions.filter(pl.col("wrong").is_not_null() & (pl.col("split") != "test"))
-    asked: dict[str, Any] = {"max_error": 0.01, "confidence": 0.975}
+    asked: dict[str, Any] = {"max_error": 0.01, "confidence": 0.975}  # half of the risk
     short = cl.certify(known["score"], known["wrong"], **asked).shortfall
-    with pytest.raises(cl.CredalError, match=r"1 % with 97.5 % confidence cannot be") as raised:
+    with pytest.raises(cl.CredalError, match=r"1 % with 92.5 % confidence cannot be") as raised:
         certify(run, CertifyOptions(max_error=0.01, set_coverage=0.8, again=True))
     assert f"no guarantee was changed. {short} To fix: " in str(raised.value)
     assert str(raised.value).endswith(
@@ -161,7 +161,7 @@ def test_rejects_a_run_without_a_truth(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_older_guarantee(tmp_path: Path) -> None:
     run = certified(fake_run(tmp_path / "run", num_items=400), max_error=0.2)[1].run
     before = snapshot(run.path)
-    with full_disk(100), pytest.raises(cl.CredalError, match=r"guarantee.json cannot be written"):
+    with full_disk(100), pytest.raises(cl.CredalError, match=r"requests.json cannot be written"):
         certify(run, CertifyOptions(capacity=0.5))
     assert snapshot(run.path) == before
 
@@ -268,8 +268,10 @@ def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -
     with pytest.raises(cl.CredalError, match="already answered"):
         run.certify(max_error=0.1, score="top-probability")
     run.certify(set_coverage=0.9)  # promises nothing about errors
-    run.certify(capacity=0.2)
     assert len(Run.load(run.path).requests) == 1
+    for capacity in (0.2, 0.3, 0.2):  # which show an error each
+        run = Run.load(run.path).certify(capacity=capacity).run
+    assert [each.risk for each in run.requests] == pytest.approx([0.05, 0.025, 0.0125])
 
 
 def test_further_requests_spend_half_of_what_is_left(tmp_path: Path) -> None:

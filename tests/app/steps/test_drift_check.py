@@ -148,6 +148,8 @@ def test_items_that_the_run_deferred_are_no_sample(old: Run, tmp_path: Path) -> 
     assert "predicts 0 % of 600 new items" in found.lines[-1]
     assert "are no sample: add them to training with merge=" in found.lines[-1]
     assert found.outdated is None
+    few = replace(chosen, predictions=chosen.predictions.head(3))
+    assert "are no sample" not in "".join(drift_check(old, few).lines)
     assert drift_check(old, new).outdated is not None
 
 

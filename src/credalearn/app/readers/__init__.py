@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from credalearn._checks import folded
 from credalearn._formats import shown
 from credalearn._options import options_of
 from credalearn.app.annotations.merge import merge
 from credalearn.app.annotations.table import Annotations
+from credalearn.app.column_names import ITEM, find
 from credalearn.app.readers import (
     argilla,
     doccano,
@@ -102,15 +104,24 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
     for each in asked.merge:
         again = read_later(each, found, item=asked.merge_item)
         found = merge(found, again, conflicts=asked.merge_conflicts)
+    sources = [each for each, _ in found.source.tables]
+    for name in asked.ignore:
+        if not any(_names_something(each, name) for each in sources):
+            sources[0].column(name, option="ignore")
     return found
 
 
-def read_votes(source: Any, options: ReaderOptions) -> Annotations:
-    """Annotations next to other inputs: ``item`` may name a column that only those have."""
+def read_votes(source: Any, options: ReaderOptions, *, usual: str | None = None) -> Annotations:
+    """Annotations next to other inputs: ``item`` may name a column that only those have.
+
+    ``usual`` names the items where no column has a name that the readers know.
+    """
     how = {"encoding": options.encoding, "delimiter": options.delimiter}
     opened = open_source(source, **how, called="the table of votes")
     if options.item is not None and not _has(opened, options.item):
         options = replace(options, item=None)
+    if options.item is None and usual in opened.columns and find(opened.columns, ITEM) is None:
+        options = replace(options, item=usual)
     return _read(opened, options)
 
 
@@ -129,7 +140,6 @@ def read_later(
     if kept["item"] == "id" and _has(opened, "item") and first.source.item != "item":
         kept["item"] = "item"
     kept |= {"item": item} if item is not None else {}
-    kept["ignore"] = tuple(each for each in options.ignore if _has(opened, each))
     later = replace(options, **kept, classes=options.classes or first.classes)
     try:
         return _read(opened, later)
@@ -143,8 +153,6 @@ def _read(data: Any, options: ReaderOptions) -> Annotations:
     """By the reader asked for, or the first that recognizes the content."""
     how = {"encoding": options.encoding, "delimiter": options.delimiter}
     source = open_source(data, **how, called="the table of votes")
-    for each in options.ignore:
-        source.column(each, option="ignore")
     try:
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)
@@ -163,6 +171,13 @@ def _read(data: Any, options: ReaderOptions) -> Annotations:
             f"{source.path}: {shown(error.object)} is not valid Unicode text. To fix: export the "
             "file again as UTF-8."
         ) from error
+
+
+def _names_something(source: Source, name: str) -> bool:
+    """Whether a table has a column of about that name, or records a field."""
+    columns = {folded(each) for each in source.columns}
+    nested = any(each.startswith(f"{name}.") for each in source.columns)
+    return folded(name) in columns or nested or _has(source, name)
 
 
 def _has(source: Source, name: str) -> bool:

@@ -263,7 +263,7 @@ def _shares(raw: Raw, options: ReaderOptions) -> _Tidy:
             f"{listed(given)}",
             fix="name every class column with classes=, and the item's with item=",
         )
-    blank = 0.0 if raw.kind == "counts" else None
+    blank, notes = 0.0 if raw.kind == "counts" else None, raw.notes
     values = _numbers(raw, *classes, blank=blank)
     if raw.kind == "probabilities":
         sums = values.sum(1)
@@ -277,9 +277,12 @@ def _shares(raw: Raw, options: ReaderOptions) -> _Tidy:
         values = values / sums[:, None]
     elif len(classes) > 2 and len(values) >= 10 and options.classes is None:  # not by chance
         total = values.sum(1, keepdims=True)
-        for name in np.array(classes)[(values * 2 == total).all(0) & (total > 0).any()]:
-            fix = f"pass ignore={str(name)!r}, or name all classes with classes= if it is one"
-            raw.source.refuse(f"column {shown(str(name))} is the sum of the others", fix=fix)
+        for name in np.array(classes)[(values * 2 == total).all(0) & (total > 0).any()].tolist():
+            rule = f"column {shown(name)} is the sum of the others"
+            if np.ptp(total):
+                fix = f"pass ignore={name!r}, or name all classes with classes= if it is one"
+                raw.source.refuse(rule, fix=fix)
+            notes = (*notes, f"{rule}; pass ignore={name!r} if it is no class")
     items, names = _coded(raw.frame["item"])
     if (items < 0).any():
         raw.refuse(int((items < 0).argmax()), "the row names no item", "name the item")
@@ -289,7 +292,7 @@ def _shares(raw: Raw, options: ReaderOptions) -> _Tidy:
     left_out = {**raw.left_out, "repeated": len(table) - len(kept)}
     if not kept.select(classes).sum().sum_horizontal().sum():
         raw.source.refuse("no row contains a vote", fix="export the annotations again")
-    return (tuple(names.to_list()), tuple(classes), kept, left_out, raw.notes)
+    return (tuple(names.to_list()), tuple(classes), kept, left_out, notes)
 
 
 def _bounds(raw: Raw, options: ReaderOptions) -> _Tidy:
@@ -351,7 +354,7 @@ def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
             fix=f"pass missing={codes[0]!r}, or name all classes with classes= if it is one",
         )
     if labels and all(map(_PERCENTAGE.fullmatch, labels)):
-        fix = "write them as numbers, 0.7 for 70 %"
+        fix = "write them as numbers, 0.7 for 70 %, or name all with classes= if they are classes"
         raw.source.refuse(f"the labels are percentages, such as {listed(labels, 3)}", fix=fix)
     found = numbers(pl.Series(labels, dtype=pl.String)).drop_nulls()
     decimals = int((found != found.round()).sum())

@@ -148,9 +148,11 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
         rival = baseline(run, guarantee)
     elif options.capacity is not None:
         guarantee = _by_capacity(run, options)
-        if not run.requests:  # a target that is asked for later has seen the error
-            asked = Request(asked=options.asked, risk=0.0, certified=False)
-            run = run.keeping(requests=(asked,))
+        # It shows an error, which a target that is asked for later has seen.
+        if options.asked not in [each.asked for each in run.requests]:
+            risk = (1 - options.confidence) * 0.5 ** min(_number_asked(run), 99)
+            asked = Request(asked=options.asked, risk=risk, certified=False)
+            run = run.keeping(requests=(*run.requests, asked))
     if guarantee is not None:
         run = replace(run, guarantee=guarantee)
         check = _check(run, guarantee)
@@ -333,7 +335,7 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
         assert items.truth is not None
         there = {"called": set(items.predicted.tolist()), "missed": set(items.truth.tolist())}
         found = [x for x in promises if x.costs or x.name in there[x.kind]]
-        promises = [each.counted(items, own) for each in found]
+        promises = [replace(each.counted(items, own), bound=None) for each in found]
     return HeldOutCheck(
         items=len(tested),
         kept=int(kept.sum()),

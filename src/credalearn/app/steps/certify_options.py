@@ -81,6 +81,10 @@ class CertifyOptions:
                 f"Pass max_error={self.target:g} or capacity={self.capacity:g}, not both: "
                 "each sets the threshold. To fix: pass one of them."
             )
+        if self.capacity is not None and (self.called or self.missed):
+            raise CredalError(
+                "Pass a capacity, or promises about classes: each sets the threshold."
+            )
         if self.capacity is not None and self.method is not None:
             raise CredalError("method must be left out with a capacity, which certifies no error.")
         widening = {name: getattr(self, name) for name in ("scale", "stratum", "table")}
@@ -127,9 +131,10 @@ class CertifyOptions:
     def asked(self) -> dict[str, Any]:
         """What a guarantee depends on: with the same, ``certify`` finds the same."""
         names = ("called", "missed", "cost", "per_class", "confidence", "method", "score")
-        fields = {name: getattr(self, name) for name in (*names, "against", "capacity")}
+        fields = {name: getattr(self, name) for name in (*names, "against")}
         fields |= {name: list(each) for name, each in fields.items() if isinstance(each, tuple)}
-        return {"max_error": self.target, **fields}
+        asked = {"max_error": self.target, **fields}
+        return asked if self.capacity is None else asked | {"capacity": self.capacity}
 
 
 def _parsed(text: str, name: str, example: str, number: int) -> tuple[list[str], float]:

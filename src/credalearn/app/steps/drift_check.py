@@ -48,15 +48,26 @@ def drift_check(old: Run, new: Run) -> Drift:
         return Drift([line], facts)
     lines = _accuracy(old, new, fresh, facts)
     lines += [] if old.guarantee is None else _guarantee(new, old.guarantee, fresh, facts)
-    if (1 - facts.get("predicted_before", 0)) ** len(fresh) < _CHOSEN and not facts["predicted"]:
-        chosen = f"{lines[-1]} If {old.path} chose them, they are no sample: add them to training "
-        return Drift([lines[0], f"{chosen}with merge=, and recalibrate on others."], facts)
+    if old.guarantee is not None and not facts["predicted"] and _may_be_chosen(old, new, fresh):
+        lines[-1] += f" If {old.path} chose these items, they are no sample: add them to training "
+        lines[-1] += "with merge=, and recalibrate on others. If it did not, train again."
+        return Drift(lines, facts)  # without a mark: where all is deferred, no promise is broken
     broken = any(each["broken"] for each in facts.get("promises", ()))
     if not (broken or facts.get("accuracy_dropped")):
         return Drift(lines, facts)
     why = "its guarantee does not hold" if broken else "accuracy dropped significantly"
     about = f"for {many(len(fresh), 'newer item')} of {new.path}; use a run on newer items."
     return Drift(lines, facts, f"{why} {about}")
+
+
+def _may_be_chosen(old: Run, new: Run, fresh: pl.DataFrame) -> bool:
+    """Whether items as they come would hardly all be deferred."""
+    assert old.guarantee is not None
+    number = old.guarantee.num_groups or old.guarantee.num_items
+    kept = np.array([round(old.guarantee.coverage * number)])
+    low, _ = interval(kept, np.array([number]), confidence=1 - _LEVEL, binary=True)
+    units = len(fresh) if new.facts.group is None else fresh["group"].n_unique()
+    return bool((1 - low[0]) ** units < _CHOSEN)
 
 
 def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import torch
+from scipy.optimize import linear_sum_assignment
 
 from credalearn._formats import listed, many, percent, shown
 from credalearn._options import option, same_option
@@ -36,6 +37,7 @@ from credalearn.app.steps.train import TrainOptions, data_facts, recorded_option
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
 
+_LABELS = ("label", "truth")
 _ROUNDED = 0.02  # how far rounding to two digits takes a sum of probabilities from 1
 
 
@@ -110,11 +112,14 @@ def imported_lines(run: Run) -> list[str]:
     right = ""
     if len(test):
         share = 1 - float(test.to_numpy().mean())
-        name, most = judged["truth"].value_counts(sort=True).row(0)
-        if share < most / len(test):
+        columns = [judged[name].cast(pl.Enum(run.classes)).to_physical() for name in _LABELS]
+        pairs = np.zeros((len(run.classes), len(run.classes)))
+        np.add.at(pairs, tuple(column.to_numpy() for column in columns), 1)
+        best = float(pairs[linear_sum_assignment(pairs, maximize=True)].sum()) / len(test)
+        if best - share > 4 * (0.25 / len(test)) ** 0.5:  # four standard errors: not by chance
             warning = [
-                f"Always answering {shown(name)} would be right on {percent(most / len(test))} of "
-                "the test items. To fix: check which column is which class."
+                f"With its classes exchanged, it would be right on {percent(best)} of them. To "
+                "fix: check which column is which class."
             ]
         right = f"; right on {percent(share)} of {many(len(test), 'test item')} by {facts.truth}"
     return [

@@ -12,7 +12,7 @@ from credalearn._options import Options, keywords, same_option
 from credalearn.app._join import gold_column
 from credalearn.app._split import HELD_OUT
 from credalearn.app.annotations.table import Annotations, gold_alone
-from credalearn.app.column_names import ITEM, find, same_field
+from credalearn.app.column_names import same_field
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import SHARED, Printed, Request
 from credalearn.app.item_stream import known_items
@@ -119,12 +119,9 @@ def recalibrate(
     if not isinstance(votes, Annotations):
         columns = filter(None, (options.group, gold_column(options.gold), options.split))
         used = (*(options.text or run.facts.inputs.texts), *columns)
-        named = run.facts.inputs.item
-        if named is not None and find((named,), ITEM) is not None:
-            named = None  # readers know that name, and that a task's own number is not the item's
-        classes, item = reading.classes or run.classes, reading.item or named
-        reading = replace(reading, classes=classes, elsewhere=used, item=item)
-        votes = read_votes(votes, reading)
+        classes = reading.classes or run.classes
+        reading = replace(reading, classes=classes, elsewhere=used)
+        votes = read_votes(votes, reading, usual=run.facts.inputs.item)
     else:
         refuse_reading(reading)
     if votes.classes != run.classes:
