@@ -112,7 +112,9 @@ COMMANDS = {  # each finds what those before it have left
         *("--limit", "24", "--device", "cpu", "--store", "store"),
     ],
 }
-_BUSY = re.compile("is busy|has been replaced|by another process|contains (a guarantee|certified sets|a run)")
+_BUSY = re.compile(
+    "is busy|has been replaced|by another process|contains (a guarantee|certified sets|a run)"
+)
 _TIMES = re.compile(rb'\d{4}-\d\d-\d\d[T ][\d:.+Z]*|"seconds": [\d.]+|"content_sha256": "\w+"')
 
 

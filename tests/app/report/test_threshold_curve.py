@@ -1,6 +1,5 @@
 """The accuracy-rejection curve against a loop over items and thresholds."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
     MOST_THRESHOLDS,
+    Slider,
     class_rows,
     threshold_curve,
 )
@@ -74,10 +74,10 @@ def test_a_chosen_threshold_has_its_own_position(random_state: int, threshold: f
     items = some_items(random_state, 2000)
     curve = threshold_curve(items, "score", threshold=threshold)
     assert len(curve.outcomes) <= MOST_THRESHOLDS
-    found = curve.outcomes[curve.position(threshold)]
-    assert found.threshold == threshold
+    (found,) = (each for each in curve.outcomes if each.threshold == threshold)
     assert found.kept == (items.score <= threshold).sum()
-    assert curve.position(math.inf) == len(curve.outcomes) - 1
+    assert Slider.of(items, threshold).outcome == found
+    assert Slider.of(items, None).outcome.kept == len(items.score)
 
 
 def test_the_largest_coverage_within_an_error() -> None:

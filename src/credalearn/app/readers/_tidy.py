@@ -32,7 +32,6 @@ _PERCENTAGE = re.compile(r"[\d.,]+ ?%")
 _MANY = {100: 2, 1000: 5}  # labels, each with fewer votes than this
 _MEASURED = 20  # different numbers, half or more with decimals, or few votes each
 _RATED = 10  # votes per number, from which on whole numbers may be classes
-_IN_ONE_MAP = 12  # classes
 _SEVERAL = re.compile(r"[,;|]")
 _CONTENT = (
     *("text", "message", "sentence", "tweet", "utterance", "document", "content", "context"),
@@ -135,7 +134,7 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     if several := [listed(each) for each in by_letters.values() if len(each) > 1]:
         whole = [f"{','.join(each)}={each[-1]}" for each in by_letters.values()]
         how = f"to count them as one, pass map={' '.join(whole)!r}"
-        if len(whole) > _IN_ONE_MAP or any(" " in each for each in whole):
+        if any(" " in each for each in whole):  # which part the groups of a map
             largest = max(whole, key=len)
             how = f"to count them as one, pass map={largest!r}, and name every other class likewise"
         if "top_percent" in frame.columns:  # statements take no map

@@ -77,11 +77,6 @@ class Curve:
         """Outcomes that keep an item with a truth, so that they have an accuracy."""
         return [each for each in self.outcomes if each.judged]
 
-    def position(self, threshold: float) -> int:
-        """The last position whose threshold is not above this one."""
-        limits = [each.threshold for each in self.outcomes]
-        return int(np.searchsorted(limits, threshold, side="right")) - 1
-
     def nearest(self, coverage: float) -> Outcome:
         """The outcome whose coverage is nearest to this one."""
         return min(self.outcomes, key=lambda each: abs(each.coverage - coverage))
@@ -160,9 +155,10 @@ class Slider:
         first, *others = held_out.scores
         curve = threshold_curve(held_out, first, threshold=threshold)
         limits = np.array([each.threshold for each in curve.outcomes])
+        largest = math.inf if threshold is None else threshold
         return cls(
             curves=(curve, *(threshold_curve(held_out, name) for name in others)),
-            start=curve.position(math.inf if threshold is None else threshold),
+            start=int(np.searchsorted(limits, largest, side="right")) - 1,
             rows=class_rows(held_out, limits),
             decided=threshold is not None,
         )

@@ -85,10 +85,8 @@ class Deferred(Tabular, Printed):
         ]
         if self.config is not None:
             lines.append(f"Wrote {self.config}: the labeling interface; it shows {self.shown}.")
-        notes = [
-            "Next: add the new votes with credalearn train … --merge ANNOTATED --skip-missing."
-        ]
-        return [*lines, *(notes if self.trains else ())]
+        more = "Next: add the new votes with credalearn train … --merge ANNOTATED --skip-missing."
+        return [*lines, more] if self.trains else lines
 
 
 def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None = None) -> Deferred:

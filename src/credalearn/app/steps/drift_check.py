@@ -21,7 +21,7 @@ from credalearn.guarantees._sequence import GroupEvidence, evidence
 from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS
 
 _LEVEL = 0.05  # significance level of both tests
-_CHOSEN = 1e-6  # items that were not chosen are all deferred with this probability at most
+_MANY, _OFTEN = 50, 0.2  # so many new items, or groups, are not all deferred where so many are kept
 _POWER = 0.8  # probability with which a drop counts as noticed
 _DRAWS = 200  # to find it for groups
 _NOTICED = "would be noticed in 8 of 10 cases"
@@ -48,7 +48,9 @@ def drift_check(old: Run, new: Run) -> Drift:
         return Drift([line], facts)
     lines = _accuracy(old, new, fresh, facts)
     lines += [] if old.guarantee is None else _guarantee(new, old.guarantee, fresh, facts)
-    if old.guarantee is not None and not facts["predicted"] and _may_be_chosen(old, new, fresh):
+    units = fresh["item" if new.facts.group is None else "group"].n_unique()
+    usual = 0 if old.guarantee is None else old.guarantee.coverage
+    if units >= _MANY and usual >= _OFTEN and not facts["predicted"]:
         lines[-1] += f" If {old.path} chose these items, they are no sample: add them to training "
         lines[-1] += "with merge=, and recalibrate on others. If it did not, train again."
         return Drift(lines, facts)  # without a mark: where all is deferred, no promise is broken
@@ -58,16 +60,6 @@ def drift_check(old: Run, new: Run) -> Drift:
     why = "its guarantee does not hold" if broken else "accuracy dropped significantly"
     about = f"for {many(len(fresh), 'newer item')} of {new.path}; use a run on newer items."
     return Drift(lines, facts, f"{why} {about}")
-
-
-def _may_be_chosen(old: Run, new: Run, fresh: pl.DataFrame) -> bool:
-    """Whether items as they come would hardly all be deferred."""
-    assert old.guarantee is not None
-    number = old.guarantee.num_groups or old.guarantee.num_items
-    kept = np.array([round(old.guarantee.coverage * number)])
-    low, _ = interval(kept, np.array([number]), confidence=1 - _LEVEL, binary=True)
-    units = len(fresh) if new.facts.group is None else fresh["group"].n_unique()
-    return bool((1 - low[0]) ** units < _CHOSEN)
 
 
 def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) -> list[str]:
