@@ -1,12 +1,15 @@
 """Tables in memory as a Python user has them: categories alone, odd columns, mistyped names."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import credalearn as cl
+from credalearn.app.item_stream import open_items
+from credalearn.app.steps.set_coverage import strata_of_batch
 
 NUMBER = 120
 RNG = np.random.default_rng(0)
@@ -15,6 +18,7 @@ YES = RNG.binomial(5, 1 / (1 + np.exp(-4 * SIZE)))
 VOTES = pd.DataFrame({"item": range(NUMBER), "no": 5 - YES, "yes": YES})
 COLORS = np.where(SIZE > 0, "red", "blue")
 FEATURES = pd.DataFrame({"item": range(NUMBER), "size": SIZE, "color": COLORS})
+NOTHING: Any = None
 
 
 def dataset(features: pd.DataFrame = FEATURES, **options: object) -> cl.Dataset:
@@ -40,6 +44,17 @@ def test_a_category_is_a_stratum(run: cl.Run) -> None:
         run.certify(set_coverage=0.6, stratum="color")
     assert "does not show the widened sets: the column 'color'" in run.report().lines[0]
     assert run.predict(FEATURES, decision=False).items == NUMBER
+
+
+def test_a_gap_is_a_stratum(tmp_path: Path) -> None:
+    gaps = FEATURES.assign(size=np.where(SIZE > 0, 1.0, np.nan))
+    run = cl.Run.train(dataset(gaps), tmp_path / "run")
+    found = run.certify(set_coverage=0.5, stratum="size", table=gaps).run
+    assert found.sets is not None
+    assert [each.name for each in found.sets.strata] == ["1", "None"]
+    (batch,) = open_items(run, gaps).batches
+    strata = strata_of_batch(run, found.sets, NOTHING, NOTHING, batch)
+    assert strata == ["1" if size > 0 else "None" for size in SIZE]
 
 
 def test_a_repeated_row_is_predicted_once(run: cl.Run) -> None:

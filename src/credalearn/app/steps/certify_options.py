@@ -95,6 +95,11 @@ class CertifyOptions:
                     f"{name} must come with a coverage, as it is about widened sets. To fix: pass "
                     "set_coverage=0.90 too."
                 )
+        if self.against == "annotator" and (self.called or self.missed or self.cost):
+            raise CredalError(
+                "promises about classes and costs are about the true class. To fix: leave out "
+                "against=."
+            )
         if self.cost and self.target is None:
             raise CredalError(
                 "cost must come with a largest mean cost. To fix: pass max_error=0.10 too."

@@ -321,8 +321,9 @@ def strata_of_batch(
         return _known(texts(batch.extra.select(by)).to_series(), inflation)
     if by in inputs.features:
         values = batch.X[:, inputs.features.index(by)]
-        named = by in inputs.categories
-        return _known(values if named else [f"{value:g}" for value in values], inflation)
+        if by in inputs.categories:
+            return _known(values, inflation)
+        return _known([None if math.isnan(x) else f"{x:g}" for x in values], inflation)
     raise CredalError(
         f"the sets of {run.path} are calibrated by {by!r}, and the data have no such column. To "
         "fix: add it, or certify the sets again without a stratum."
@@ -358,7 +359,8 @@ def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> l
         block = source.read((named, name))
         values = block[name]
         if column in inputs.features and column not in inputs.categories:
-            values = values.cast(pl.Float64).map_elements(lambda x: f"{x:g}", pl.String)
+            known = values.cast(pl.Float64).fill_nan(None)
+            values = known.map_elements(lambda x: f"{x:g}", pl.String)
         text = texts(values.to_frame()).to_series().str.strip_chars()
         found |= zip(item_names(source, block[named]), text, strict=True)
     missing = [item for item in items if item not in found]
