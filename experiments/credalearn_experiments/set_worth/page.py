@@ -60,10 +60,12 @@ _SCRATCH_PAIRS = (
 )
 _WIDTH_PAIRS = tuple(f"{BOUNDS} less {name}" for name in widths.WIDTH_LEARNERS if name != BOUNDS)
 # Stored runs on a GPU in which calibration errors after one temperature were measured.
-_RECORDS = {
+_NETWORKS = {
     "votes, CutMix, 130 epochs": "cifar10h-cutmix",
     "votes, CutMix, 260 epochs": "cifar10h-long",
     "three votes, CutMix, 130 epochs": "cifar10n",
+}
+_RECORDS = _NETWORKS | {
     "teacher, T = 1": "cifar10-teacher-resnet20-1",
     "smoothing 0.2": "cifar10-smooth-0.2",
 }
@@ -224,7 +226,7 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
     yield kinds_table(scores.filter(study="kinds"))
     if records:
         yield from recipe_tables(records)
-        for kind, setting in list(_RECORDS.items())[:3]:
+        for kind, setting in _NETWORKS.items():
             yield from network_tables(records, setting, f"Images: {kind}")
     for study, title, columns, names, metric in _tables(scores):
         own = scores.filter(study=study)

@@ -327,10 +327,8 @@ class Dataset(Tabular):
     def _gold(self, gold: Gold) -> np.ndarray:
         classes, (labels, place) = self.annotations.classes, gold
         number = {each: index for index, each in enumerate(classes)} | {"": -1}
-        found, reading = (
-            [labels.get(item, "") for item in self.items],
-            self.annotations.source.reading,
-        )
+        found = [labels.get(item, "") for item in self.items]
+        reading = self.annotations.source.reading
         if reading is not None and not set(found) <= number.keys():  # labels, and not yet classes
             groups = parse_map(reading.map)
             found = [groups.get(name, name) for name in found]

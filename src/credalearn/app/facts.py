@@ -1,5 +1,6 @@
 """What ``run.json`` records about a run: frozen dataclasses, validated when they are read."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from shlex import quote
@@ -22,9 +23,9 @@ class Printed:
     __slots__ = ()
 
     @property
+    @abstractmethod
     def lines(self) -> Sequence[str]:
         """What the command prints."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return "\n".join(self.lines)

@@ -166,7 +166,7 @@ def test_a_column_of_constant_sums_has_a_note(write: Write) -> None:
 def test_a_word_for_nothing_is_a_class_with_a_note(write: Write) -> None:
     found = read_annotations(write(LONG + "x,a,yes\nx,b,NA\ny,a,no\n"))
     assert found.classes == ("NA", "no", "yes")
-    assert found.source.notes == ("'NA' counts as a class; pass missing='NA' if not",)
+    assert found.source.notes == ("class 'NA': if it means 'no answer', pass missing='NA'",)
 
 
 def test_classes_keep_the_order_asked_for(write: Write) -> None:

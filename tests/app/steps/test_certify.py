@@ -242,7 +242,10 @@ def test_promises_about_classes(run: Run) -> None:
     assert said in repr(certificate)
     alone, _ = certified(run, called=("malignant=0.2",))
     assert alone.max_error is None
-    costs, _ = certified(run, max_error=0.3, cost=("malignant:benign=3",))
+    costs, certificate = certified(
+        run, max_error=0.3, cost=("malignant:benign=3",), set_coverage=0.9
+    )
+    assert len(certificate.lines) <= 8
     assert "calling malignant benign costs 3" in costs.sentence()
     dear, _ = certified(run, max_error=1.5, cost=("malignant:benign=20",))
     assert "is at most 1.5, where calling malignant benign costs 20" in dear.sentence()

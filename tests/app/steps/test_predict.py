@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import polars as pl
+import predict_cost
 import pytest
 
 from credalearn import CredalClassifier, CredalError, CredalPredictions
@@ -143,6 +144,12 @@ def test_decisions_name_their_run_and_its_guarantee(run: Run) -> None:
         assert (sentence in found.lines) == wanted
         assert (found.made_by["guarantee"] is not None) == wanted
         assert found.made_by["predictions_sha256"] == run.facts.sha256["predictions"]
+
+
+def test_the_run_of_the_benchmark_predicts(tmp_path: Path) -> None:
+    predict_cost._make_run(tmp_path / "run")
+    rows = predict_cost._table(5)
+    assert Run.load(tmp_path / "run").predict(rows, threshold=0.5).items == len(rows)
 
 
 def test_training_items_are_counted(run: Run) -> None:

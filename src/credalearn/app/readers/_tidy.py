@@ -141,9 +141,9 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
             how = "write them alike to count them as one"
         names = "; ".join(several)
         notes = (*notes, f"classes that differ only in case or spaces: {names}; {how}")
-    empty = [each for each in classes if each.casefold() in _NO_VALUE]
-    if empty and options.classes is None:
-        notes = (*notes, f"{listed(empty)} counts as a class; pass missing={empty[0]!r} if not")
+    for each in classes if options.classes is None else ():
+        if each.casefold() in _NO_VALUE:
+            notes = (*notes, f"class {shown(each)}: if it means 'no answer', pass missing={each!r}")
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which unsure= names")

@@ -72,11 +72,11 @@ class Certificate(Printed):
                 score = f"the score is {SCORE_WORDS[found.score]}{whose}"
                 notes.append(f"Items with {limit} are deferred; {score}.")
         lines += [" ".join(notes)] if notes else []
+        tested = [] if self.baseline is None else list(self.baseline.lines)
         if self.check is not None and self.check.promises:
             named = ", ".join(each.outcome() for each in self.check.promises)
-            lines.append(f"Of the kept test items, {named}.")
-        if self.baseline is not None:
-            lines.append(" ".join(self.baseline.lines))
+            tested.insert(0, f"Of the kept test items, {named}.")
+        lines += [" ".join(tested)] if tested else []
         if self.sets is not None:
             lines.append(" ".join(self.sets.lines))
         path, without = self.run.path, " --no-decision" if self.run.guarantee is None else ""
@@ -150,8 +150,7 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
         guarantee = _by_capacity(run, options)
         # It shows an error, which a target that is asked for later has seen.
         if options.asked not in [each.asked for each in run.requests]:
-            risk = (1 - options.confidence) * 0.5 ** min(_number_asked(run), 99)
-            asked = Request(asked=options.asked, risk=risk, certified=False)
+            asked = Request(asked=options.asked, risk=_share(run, options), certified=False)
             run = run.keeping(requests=(*run.requests, asked))
     if guarantee is not None:
         run = replace(run, guarantee=guarantee)
@@ -240,6 +239,11 @@ def _number_asked(run: Run) -> int:
     return max(len(run.requests), stored.requests if stored and stored.certified else 0)
 
 
+def _share(run: Run, options: CertifyOptions) -> float:
+    """The risk of the next request: half of the one before. A forged count may have any digits."""
+    return (1 - options.confidence) * 0.5 ** min(_number_asked(run), 99)
+
+
 def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
     """What the request may spend, the confidence it then has, and whether it was made before."""
     risk, stored, asked = 1 - options.confidence, run.guarantee, _number_asked(run)
@@ -251,7 +255,7 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
         return same[0].risk or risk, 1 - (spent or risk), True
     if not asked:
         return risk, options.confidence, False
-    risk *= 0.5 ** min(asked, 99)  # a forged count may have any number of digits
+    risk = _share(run, options)
     left = 1 - spent - risk
     if not options.again or options.method == "conformal-risk-control":
         new = "recalibrate on new items"

@@ -21,7 +21,7 @@ from credalearn.guarantees._sequence import GroupEvidence, evidence
 from credalearn.guarantees._truths import HAVING, LACKING, TRUTHS
 
 _LEVEL = 0.05  # significance level of both tests
-_MANY, _OFTEN = 50, 0.2  # so many new items, or groups, are not all deferred where so many are kept
+_MANY, _OFTEN = 50, 0.2  # where a fifth is kept, 50 new items are not all deferred by chance
 _POWER = 0.8  # probability with which a drop counts as noticed
 _DRAWS = 200  # to find it for groups
 _NOTICED = "would be noticed in 8 of 10 cases"
