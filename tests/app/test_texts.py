@@ -114,6 +114,18 @@ def test_tasks_of_label_studio_come_back_with_their_group(tmp_path: Path) -> Non
         cl.Dataset(cl.read_annotations(paths[0], merge=paths[3]), group="site")
 
 
+def test_tasks_that_nobody_answered_may_have_a_gold_label(tmp_path: Path) -> None:
+    texts, _ = messages(6)
+    fields = [{"uid": f"u{row}", "text": text} for row, text in enumerate(texts)]
+    answered = [studio_task(row, fields[row], {"tone": "ab"[row]}) for row in range(2)]
+    pending = [studio_task(row, fields[row] | {"right": "a"}) for row in range(2, 5)]
+    votes = cl.read_annotations(write(tmp_path / "x.json", [*answered, *pending]), item="uid")
+    data = cl.Dataset(votes, item="uid", gold="right")
+    assert data.items == ["u0", "u1", "u2", "u3", "u4"]
+    assert data.unvoted.tolist() == [False, False, True, True, True]
+    assert data.truth.tolist() == [-1, -1, 0, 0, 0]
+
+
 def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
     path = write(tmp_path / "train.json", lewidi(20, fields=True))
     votes = cl.read_annotations(path)

@@ -10,7 +10,7 @@ import polars as pl
 
 from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.column_names import LABEL, find
+from credalearn.app.column_names import LABEL, find, same_field
 from credalearn.app.facts import InputFacts
 from credalearn.app.features import NAMING, item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
@@ -83,7 +83,8 @@ def join_table(
             names=options.names,
             categories=options.categories,
         )
-    if options.item not in (None, annotations.source.item, table.item):
+    known = (annotations.source.item, table.item)  # "uid" of a task is the column "data.uid"
+    if options.item is not None and not any(same_field(options.item, each) for each in known):
         raise CredalError(
             f"{' and '.join(map(str, table.paths))} must have the column {options.item!r} that "
             f"names the items; {table.item!r} would name them. To fix: correct or leave out item=."

@@ -249,6 +249,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "percent": ("item,p_cat,p_dog\nx,50,50\n", {}, "divide percentages by 100"),
     "no number": ("item,cat,dog\nx,0.5,0.5\ny,0.4,\n", {}, "line 3: 'dog' must be a number"),
     "twice": ("item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n", {}, "line 3: .* two different rows .* 'x'"),
+    "predictions": ("item,label,lower,upper\nx,a,0.7,0.8\n", {}, "'upper' would be ignored"),
     "two bounds": ("item,label,at_least\nx,a,0.7\ny,b,0.1\nx,a,0.6\n", {}, "line 4: .*two diff"),
     "no bound": ("item,label,at_least\n", {}, "no row contains a bound"),
     "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),

@@ -197,13 +197,14 @@ def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     ]
     path = write(to_json(tasks))
     found = read_annotations(path)
-    assert (found.items, found.source.item) == (("Hi",), "data.text")
+    assert (found.items, found.source.item) == (("Hi", "Ho"), "data.text")
+    assert (found.source.rows, found.source.left_out) == (4, {"repeated": 2})  # "Ho" is no answer
     assert found.source.notes == ("2 tasks share an item; pass item='id' to keep all tasks apart",)
-    assert read_annotations(path, item="id").items == ("11", "12")
+    assert read_annotations(path, item="id").items == ("11", "12", "13")
     for annotation in tasks[0]["annotations"]:  # without a vote, it is still an item
         annotation["was_cancelled"] = True
     found = read_annotations(write(to_json(tasks)), item="id")
-    assert (found.items, found.source.rows) == (("11", "12"), 4)
+    assert (found.items, found.source.rows) == (("11", "12", "13"), 4)
     assert found.source.left_out == {"canceled": 2}
 
 

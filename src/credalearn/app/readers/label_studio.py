@@ -46,6 +46,9 @@ def read(content: Content) -> Raw:
         votes.fields[field] = None
         if given and not isinstance(item, dict | list):
             tasks[text_of(item)] += 1
+        if not given and item is not None:  # it may have a gold label
+            found.append((record, item, None, {}))
+            votes.left_out["empty"] -= 1  # a task without an annotation is no empty answer
         for annotation in given:
             answers = _answers(content, record, annotation)
             if answers is None:

@@ -22,6 +22,7 @@ _BESIDE = (
 _PEOPLE = (*ANNOTATOR, "ann", "person")
 _COUNTS = ("count", "counts", "n", "num", "votes", "vote")
 _PROBABILITIES = ("p", "prob", "probability", "share", "soft")
+_UPPER = ("upper", "upperbound", "maximum", "maxprobability")
 _STATED_TOO = ("second", "second_percent", "impossible")
 
 
@@ -65,7 +66,12 @@ def _read_long(content: Content) -> Raw:
 def _read_bounds(content: Content) -> Raw:
     """One statement per row: the least probability that an annotator gives a label."""
     item, label = content.need("item", ITEM), content.need("label", LABEL)
-    bound = _numbers_of("at_least", content, AT_LEAST)
+    bound, upper = _numbers_of("at_least", content, AT_LEAST), find(content.columns, _UPPER)
+    if upper is not None and content.options.format is None:
+        content.source.refuse(
+            f"column {upper!r} would be ignored: these are not lower bounds alone",
+            fix="pass format='bounds' to read them all the same; predictions are read by import",
+        )
     frame = content.text(item=item, label=label, at_least=bound)
     words = f"one row per lower bound: item {item!r}, label {label!r}"
     return Raw("bounds", frame, content.source, words, item=item)
