@@ -128,16 +128,6 @@ class Sequence:
         rates = tuple(each.rate for each in promises)
         return cls(method, thresholds, shares, found[0], expected, rates)
 
-    @property
-    def alone(self) -> list[Self]:
-        """The sequence of each promise by itself."""
-        parts = zip(self.evidence, self.reference or self.evidence, self.rates, strict=True)
-        known = self.reference is not None
-        return [
-            replace(self, evidence=(own,), reference=(other,) if known else None, rates=(rate,))
-            for own, other, rate in parts
-        ]
-
     def p_values(self, risk: float, number: float | None = None) -> np.ndarray:
         """Largest p-value of all promises at each threshold; expected ones for another number."""
         pairs = zip(self.evidence, self.rates, strict=True)

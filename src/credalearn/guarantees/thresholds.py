@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -153,13 +154,17 @@ def _by_sequence(
         confidence=None if method == "conformal-risk-control" else 1 - risk,
         bound=None if overall is None else bounds[0],
         promises=tuple(made if overall is None else made[1:]),
-        shortfall=_shortfall(items, sequence, promises, risk) if place is None else None,
+        shortfall=_shortfall(items, sequence, promises, risk, reference) if place is None else None,
         expected_threshold=sequence.expected_threshold(risk),
     )
 
 
 def _shortfall(
-    items: ScoredItems, sequence: Sequence, promises: Several[Promise], risk: float
+    items: ScoredItems,
+    sequence: Sequence,
+    promises: Several[Promise],
+    risk: float,
+    reference: ScoredItems | None,
 ) -> Shortfall:
     """What it would take to certify, and what can be certified instead."""
     number = round(sequence.evidence[0].number)
@@ -175,8 +180,9 @@ def _shortfall(
         step = _least(lambda step: share_at(step) is not None, first, _STEPS // 2)
         if step is not None:
             error, coverage = step / _STEPS, share_at(step)
-    alone = zip(promises, sequence.alone, strict=True) if len(promises) > 1 else ()
-    failing = [str(each) for each, own in alone if own.search(risk) is None]
+    sequence_of = partial(Sequence.of, items, method=sequence.method, reference=reference)
+    several = promises if len(promises) > 1 else ()
+    failing = [str(each) for each in several if sequence_of([each]).search(risk) is None]
     by_group = sequence.method == "betting" and number != len(items)
     if by_group:
         independent = _share_kept(Sequence.of(items, promises), risk)
