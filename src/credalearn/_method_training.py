@@ -58,7 +58,10 @@ class MethodTraining:
                 f"one {name} as backbone would start all {count} networks of this method from the "
                 f"same weights. To fix: give a function, as in backbone=lambda: {name}(...)."
             )
-        if members is None and self.method.teachers is not None:
+        if self.method.teachers is not None:
+            if members is not None:
+                what = "a network that learns from teachers cannot be built on trained members"
+                raise CredalError(f"{what}. To fix: leave members out.")
             return self._fit_taught(inputs, labels, groups)
         losses, networks = [], list(members or ())
         for number in range(self.method.num_members if members is None else 0):
