@@ -9,6 +9,7 @@ from torch import Tensor
 
 from credalearn._model_files import other_version, read_model
 from credalearn._table_encoder import TableEncoder
+from credalearn._tensors import by_part
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
@@ -72,11 +73,8 @@ def load(
 def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path) -> Model:
     """The trained networks; their backbone, which may be the user's, is built again."""
     method, device = clf._method(), find_device(clf.device)
-    parts: dict[str, dict[str, Tensor]] = {"state": {}}
-    for name, tensor in tensors.items():
-        part, _, rest = name.partition(".")
-        parts.setdefault(part, {})[rest] = tensor
-    state = parts.pop("state")
+    parts = by_part(tensors)
+    state = parts.pop("state", {})
     if (count := len(parts)) != method.num_members:
         raise CredalError(
             f"{folder} has {count} trained networks; the method has {method.num_members}. To fix: "

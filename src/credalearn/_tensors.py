@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def read_tensors(path: Path, *, fix: str) -> tuple[dict[str, Tensor], dict[str, 
         return tensors, header.get("__metadata__", {})
     except SafetensorError as error:
         raise damaged(path, str(error), fix=fix) from error
+
+
+def by_part(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Tensors by their names up to the first dot, and then by the rest of their names."""
+    parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = tensor
+    return parts
 
 
 def digest_of(tensors: Mapping[str, Tensor]) -> str:

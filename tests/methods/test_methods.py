@@ -198,6 +198,8 @@ def test_an_ensemble_can_be_built_from_softmax_members() -> None:
         assert torch.equal(vertices[:, i], clf.predict_credal(X).probs)
     with pytest.raises(cl.CredalError, match=r"needs 5 trained members, .*; got 4"):
         built.fit(X, labels, members=members[:4])
+    with pytest.raises(cl.CredalError, match="teachers cannot be built on trained members"):
+        classifier("credal-bounds").fit(X, labels, members=members[:1])
 
 
 @pytest.mark.parametrize("method", POST_HOC)

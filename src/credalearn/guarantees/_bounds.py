@@ -10,7 +10,7 @@ Shapes: all arrays share one shape; ``errors`` is a count, or a sum of shares, a
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import betaincc, betainccinv, betaincinv, rel_entr
+from scipy.special import betaincc, betainccinv, rel_entr
 
 _HALVINGS = 60  # of [0, 1], down to the last bits of a float64
 _SLACK = 1e-9  # a sum of shares such as 0.2 five times may exceed its whole number by rounding
@@ -54,14 +54,12 @@ def interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both ends of the confidence interval for the rate, each missed with equal probability."""
     level = (1 - confidence) / 2
-    high = upper_bound(errors, n, level=level, binary=binary)
-    if not binary:
-        return 1 - upper_bound(n - errors, n, level=level, binary=False), high
-    return np.where(errors > 0, betaincinv(np.maximum(errors, 1), n - errors + 1, level), 0), high
+    low = 1 - upper_bound(n - errors, n, level=level, binary=binary)
+    return low, upper_bound(errors, n, level=level, binary=binary)
 
 
 def binomial_tail(errors: np.ndarray, n: np.ndarray, rate: float | np.ndarray) -> np.ndarray:
-    """P(B <= errors); errors and n need not be whole, for samples grown in thought."""
+    """P(B <= errors); errors and n need not be whole, as in samples that are only imagined."""
     right = n - errors
     tail: np.ndarray = betaincc(errors + 1, np.where(right > 0, right, 1), rate)
     return np.where(right > 0, tail, 1.0)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -117,6 +118,7 @@ def certify(
         items = ScoredItems(
             score, wrong, groups=range(len(items)), predicted=predicted, truth=truth
         )
+    _check_costs(items, promises)
     if not per_class:
         return _by_sequence(items, method, wanted, risk, against, reference)
     if promises or items.predicted is None:
@@ -125,6 +127,20 @@ def certify(
             "promises. To fix: pass max_error=0.10 alone."
         )
     return _per_class(items, method, wanted[0], risk, against, reference)
+
+
+def _check_costs(items: ScoredItems, promises: Several[Promise]) -> None:
+    """Raise if a cost is about a class that no item has: it would count for nothing."""
+    if items.predicted is None or items.truth is None:
+        return  # which promises with costs refuse
+    classes = {*items.predicted.tolist(), *items.truth.tolist()}
+    for truth, label, _ in (cost for each in promises for cost in each.costs):
+        for name in (truth, label):
+            if name not in classes:
+                raise CredalError(
+                    f"no item is or is called {name!r}, so its cost would count for nothing. To "
+                    "fix: check its name, or leave the cost out."
+                )
 
 
 def _by_sequence(
@@ -153,13 +169,17 @@ def _by_sequence(
         confidence=None if method == "conformal-risk-control" else 1 - risk,
         bound=None if overall is None else bounds[0],
         promises=tuple(made if overall is None else made[1:]),
-        shortfall=_shortfall(items, sequence, promises, risk) if place is None else None,
+        shortfall=_shortfall(items, sequence, promises, risk, reference) if place is None else None,
         expected_threshold=sequence.expected_threshold(risk),
     )
 
 
 def _shortfall(
-    items: ScoredItems, sequence: Sequence, promises: Several[Promise], risk: float
+    items: ScoredItems,
+    sequence: Sequence,
+    promises: Several[Promise],
+    risk: float,
+    reference: ScoredItems | None,
 ) -> Shortfall:
     """What it would take to certify, and what can be certified instead."""
     number = round(sequence.evidence[0].number)
@@ -175,8 +195,9 @@ def _shortfall(
         step = _least(lambda step: share_at(step) is not None, first, _STEPS // 2)
         if step is not None:
             error, coverage = step / _STEPS, share_at(step)
-    alone = zip(promises, sequence.alone, strict=True) if len(promises) > 1 else ()
-    failing = [str(each) for each, own in alone if own.search(risk) is None]
+    sequence_of = partial(Sequence.of, items, method=sequence.method, reference=reference)
+    several = promises if len(promises) > 1 else ()
+    failing = [str(each) for each in several if sequence_of([each]).search(risk) is None]
     by_group = sequence.method == "betting" and number != len(items)
     if by_group:
         independent = _share_kept(Sequence.of(items, promises), risk)

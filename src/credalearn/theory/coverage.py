@@ -6,18 +6,15 @@ from math import inf
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.votes import USING
-from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
-from credalearn.theory.splits import Half
+from credalearn.theory.consistency import consistent, votes_to_reject
+from credalearn.theory.splits import Floats, Half
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
 _VALUES = ("diameter", "agree", "testable", "stated", "held_out", "gap", "votes_needed")
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ def coverage_of_rules(
     """
     if not rules or len(set(rules)) < len(rules):
         raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
-    found: dict[str, list[Floats]] = {rule: [] for rule in rules}
+    values_of: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
         # Items with equal votes are compared once.
         parts = [
@@ -113,13 +110,13 @@ def coverage_of_rules(
             options = {name: value for name, value in given if rule in USING[name]}
             values = np.full((len(half.used), len(_VALUES)), np.nan)
             values[half.used] = _compare(distinct, rule, level, options)[place.ravel()]
-            found[rule].append(values)
-    if not any(np.isfinite(values).any() for values in found[rules[0]]):
+            values_of[rule].append(values)
+    if not any(np.isfinite(values).any() for values in values_of[rules[0]]):
         raise CredalError(
             "no item has votes on both sides of a split. To fix: use items with two or more votes "
             "from two or more annotators."
         )
-    return tuple(_summary(rule, np.stack(values)) for rule, values in found.items())
+    return tuple(_summary(rule, np.stack(values)) for rule, values in values_of.items())
 
 
 def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]) -> Floats:
@@ -132,14 +129,15 @@ def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]
         sets = from_posterior(soft, building.sum(1), rule=rule, **options)
     top, rows = sets.reference.argmax(1).numpy(), np.arange(len(held))
     stated, share = sets.lower.numpy()[rows, top], held[rows, top] / held.sum(1)
+    votes_needed = votes_to_reject(sets.lower, sets.upper, level=level).numpy()
     values = {
         "diameter": sets.diameter(),
         "agree": consistent(held, sets.lower, sets.upper, level=level),
-        "testable": can_reject(held.sum(1), sets.lower, sets.upper, level=level),
+        "testable": held.sum(1) >= votes_needed,
         "stated": stated,
         "held_out": share,
         "gap": share - stated,
-        "votes_needed": votes_to_reject(sets.lower, sets.upper, level=level),
+        "votes_needed": votes_needed,
     }
     return np.stack([np.asarray(values[name], np.float64) for name in _VALUES], axis=1)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from credalearn._tensors import damaged, digest_of, read_tensors, write_tensors
+from credalearn._tensors import by_part, damaged, digest_of, read_tensors, write_tensors
 from credalearn.errors import CredalError, TrainingError
 from credalearn.train.training import Training
 
@@ -67,16 +67,9 @@ def load_checkpoint(
     if not path.exists():
         return []
     tensors = _read_checkpoint(path, run)
-    weights: dict[str, Tensor] = {}
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        part, _, rest = name.partition(".")
-        if part == "network":
-            weights[rest] = tensor
-        elif part == "optimizer":
-            index, _, key = rest.partition(".")
-            state.setdefault(int(index), {})[key] = tensor
-    network.load_state_dict(weights)
+    parts = by_part(tensors)
+    network.load_state_dict(parts["network"])
+    state = {int(index): each for index, each in by_part(parts["optimizer"]).items()}
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
     return tensors["losses"].tolist()
