@@ -65,6 +65,22 @@ def folded(word: str) -> str:
     return "".join(letter for letter in word.casefold() if letter not in " \t-_.")
 
 
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, "", NaN, NaT or the NA of pandas."""
+    empty = ("",) if isinstance(value, str) else ("None", "nan", "NaT", "<NA>")
+    return str(value) in empty
+
+
+def check_groups(groups: Iterable[object]) -> None:
+    """Raise if an item has no group: all such items would count as one large group."""
+    for item, group in enumerate(groups):
+        if is_missing(group):
+            raise CredalError(
+                f"groups must name a group for every item; item {item} has none. To fix: give an "
+                "item that stands alone a group of its own."
+            )
+
+
 def refuse_masked(values: Any, *, name: str) -> None:
     """Raise if a NumPy array has a masked value, which conversion would reveal."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from credalearn._checks import check_choice
+from credalearn._checks import check_choice, check_groups, is_missing
 from credalearn._formats import many
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
@@ -105,11 +105,18 @@ def as_groups(groups: Any, count: int) -> np.ndarray:
     names = np.asarray(groups)
     if names.shape != (count,):
         raise CredalError(f"groups must have shape ({count},), as y; got {names.shape}.")
+    check_groups(names.tolist())
     return names.astype(str) if names.dtype == object else names
 
 
 def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:
     """One class label per item: a precise set on that class."""
+    missing = [is_missing(each) for each in y.tolist()] if y.dtype == object else [False]
+    if any(missing):
+        raise CredalError(
+            f"y must have a label for every item; item {missing.index(True)} has none. To fix: "
+            "leave out items without a label."
+        )
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
     wanted = _as_names(classes if names is None else names)

@@ -181,9 +181,11 @@ def test_promises_hold_for_new_items() -> None:
         ({"kind": "called", "limit": 0.1}, "a promise must name a class unless it is about all"),
         ({"name": "cat", "limit": 0.1}, "a promise must name a class unless it is about all"),
         ({"kind": "found", "name": "cat", "limit": 0.1}, "kind must be one of 'error'"),
-        ({"limit": 1.5}, "max_error must be above 0 and below 1; got 1.5"),
+        ({"limit": 1.5}, "limit must be above 0 and below 1; got 1.5"),
         ({"limit": 0.1, "costs": (("a", "b", -1.0),)}, "a cost must be 0 or more; got -1.0"),
-        ({"limit": 0.1, "costs": (("a", "a", 1.0),)}, "costs are of errors; calling a a is none"),
+        ({"limit": 0.1, "costs": (("a", "a", 1.0),)}, "calling a a is no error, and costs nothing"),
+        ({"limit": 0.1, "costs": (("a", "b", 1), ("a", "b", 2))}, "calling a b has two costs"),
+        ({"limit": 0.1, "costs": "a:b=5"}, r"costs must be triples, .* got 'a:b=5'"),
     ],
 )
 def test_rejects_contradictory_promises(options: dict[str, Any], message: str) -> None:

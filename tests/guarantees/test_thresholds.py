@@ -147,7 +147,7 @@ def test_rejects_bad_capacities(defer: float) -> None:
         ([0.1, 0.2], [0, 1, 1], {}, r"each of the 2 items; got shape \(3,\)"),
         ([0.1, 0.2], [0, 2], {}, "wrong must be 0 or 1 for every item; item 1 has 2"),
         ([0.1, 0.2], [0.5, 1.5], {}, r"wrong must be in \[0, 1\] .* item 1 has 1.5"),
-        ([0.1], [0], {"max_error": 10}, "above 0 and below 1; got 10.0. To fix: write 10 % as 0.1"),
+        ([0.1], [0], {"max_error": 10}, "above 0 and below 1; got 10. To fix: write 10 % as 0.1"),
         ([0.1], [0], {"confidence": 1.0}, "confidence must be above 0 and below 1; got 1.0"),
         ([0.1], [0], {"method": "capacity"}, "method must be one of 'learn-then-test', 'betting'"),
         ([0.1], None, {}, "certifying needs errors. To fix: pass wrong, or predicted and truth"),
@@ -156,6 +156,12 @@ def test_rejects_bad_capacities(defer: float) -> None:
         ([0.1], [0], {"per_class": True}, "per_class must come with predicted classes"),
         ([0.1], [0], {"against": "truth"}, "against must be one of 'majority'"),
         ([0.1], [0], {"groups": ["a", "b"]}, r"groups must have shape \(1,\); got \(2,\)"),
+        ([0.1, 0.2], [0, 1], {"groups": ["a", None]}, "group for every item; item 1 has none"),
+        ([0.1, 0.2], [0, 1], {"groups": [np.nan, 1]}, "group for every item; item 0 has none"),
+        ([0.1], None, {"predicted": ["Yes"], "truth": ["yes"]}, "no class in common: 'Yes', and"),
+        ([0.1], None, {"predicted": [True], "truth": [1]}, "no class in common: 'True', and '1'"),
+        ([0.1], [0], {"promises": [{"kind": "missed"}]}, "promises must be made with Promise; got"),
+        ([0.1], [0], {"reference": ([0.1], [0])}, "reference must be made with ScoredItems; got"),
     ],
 )
 def test_rejects_bad_input(score: Any, wrong: Any, options: dict[str, Any], message: str) -> None:

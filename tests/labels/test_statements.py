@@ -4,6 +4,7 @@ import gzip
 import json
 from typing import Any
 
+import pandas
 import pytest
 import torch
 from torch.testing import assert_close
@@ -84,11 +85,22 @@ def test_one_statement_per_item_gives_intervals_in_the_order_of_the_items() -> N
         ((["cat"], [50], ["dog", "fox"]), {}, "one entry for each of the 1 statements; got 2"),
         ((["cat", "dog"], [50, 50]), {"items": [0, 2]}, "from 0 on without gaps"),
         (([None], [NAN], None, None, [CLASSES]), {}, "must leave a class possible"),
+        (("cat", [50]), {}, r"top must be a list of classes; got 'cat'\. To fix: pass \['cat'\]"),
+        ((["cat"], [50], None, None, ["dog"]), {}, r"impossible .* got 'dog'\. .* \['dog'\]"),
     ],
 )
 def test_rejects_bad_statements(columns: Any, options: Any, message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
         cl.from_statements(*columns, classes=CLASSES, **options)
+    with pytest.raises(cl.CredalError, match="classes must be different"):
+        cl.from_statements(["cat"], [50], classes=["cat", "cat"])
+
+
+def test_missing_values_of_tables_state_nothing() -> None:
+    named = pandas.Series(["cat", None], dtype="string")
+    sets = cl.from_statements(named, [60, 0], impossible=[None, ["fox"]], classes=CLASSES)
+    assert_close(sets.lower, torch.tensor([[0.6, 0, 0, 0], [0, 0, 0, 0]]))
+    assert sets.upper[1].tolist() == [1, 1, 0, 1]
 
 
 def test_rejects_bad_mean_intervals() -> None:

@@ -51,13 +51,18 @@ class Promise:
             raise CredalError(f"costs belong to a promise about all items; got {self!r}.")
         if self.name is not None:  # classes are compared as text
             object.__setattr__(self, "name", as_name(self.name))
+        if isinstance(self.costs, str) or any(len(each) != 3 for each in self.costs):
+            rule = "costs must be triples, such as (('malignant', 'benign', 5),)"
+            raise CredalError(f"{rule}; got {self.costs!r}.")
         costs = tuple((as_name(truth), as_name(label), cost) for truth, label, cost in self.costs)
         object.__setattr__(self, "costs", costs)
         for truth, label, cost in costs:
             check_number(cost, name="a cost", least=0)
             if truth == label:
-                raise CredalError(f"costs are of errors; calling {truth} {label} is none.")
-        check_number(self.limit, name="max_error", above=0, below=self.largest)
+                raise CredalError(f"calling {truth} {label} is no error, and costs nothing.")
+            if sum((truth, label) == each[:2] for each in costs) > 1:
+                raise CredalError(f"calling {truth} {label} has two costs. To fix: give it one.")
+        check_number(self.limit, name="limit", above=0, below=self.largest)
 
     def __str__(self) -> str:
         if self.costs:
@@ -114,7 +119,8 @@ class Promise:
             return np.ones(len(items), dtype=bool), items.wrong, items.binary
         if items.predicted is None or items.truth is None:
             raise CredalError(
-                "promises about classes need the classes. To fix: pass predicted and truth."
+                "promises about classes need the classes. To fix: pass predicted and truth, to the "
+                "reference items too."
             )
         wrong = (items.predicted != items.truth).astype(np.float64)
         if self.kind == "error":

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
+from credalearn._formats import listed
 from credalearn._ranks import kept_means
 from credalearn.errors import CredalError
 from credalearn.guarantees._bounds import interval
@@ -36,7 +37,7 @@ def certify(
     groups: ArrayLike | None = None,
     predicted: ArrayLike | None = None,
     truth: ArrayLike | None = None,
-    promises: Several[Promise] = (),
+    promises: Promise | Several[Promise] = (),
     per_class: bool = False,
     reference: ScoredItems | None = None,
 ) -> Guarantee:
@@ -59,7 +60,8 @@ def certify(
     ============================  ==============================================================
 
     The calibration items must not have been used to train or select the model. With reference items
-    the first two methods are exact for every score; without them see the module ``_sequence``.
+    the first two methods are exact for every score; without them, where the error does not fall as
+    more items are kept.
     Trying several targets or scores on the same items is choosing after looking: lower the risk
     1 − confidence of each so that they sum to what you can accept.
 
@@ -69,14 +71,15 @@ def certify(
         wrong: Whether each prediction is wrong, bools or 0 and 1, shape (N,): bounds are binomial.
             Or, as floats in [0, 1], the share of annotators who disagree with it: bounds are
             Hoeffding's and Bentkus's. None: ``predicted != truth``.
-        max_error: In (0, 1); None where only ``promises`` are to hold.
+        max_error: In (0, 1), also where there are ``promises``; None where these alone are to hold.
         confidence: In (0, 1); not used by conformal risk control.
         method: One of the four above; by default, one of the first two.
         against: What predictions were compared with to find ``wrong``; only for the sentence.
             Default: the class with the most votes, or a random annotator where errors are shares.
         groups: What group each item belongs to, such as its patient, shape (N,).
         predicted: Predicted class of each item, shape (N,); for promises about classes.
-        truth: True class of each item, shape (N,); likewise.
+        truth: True class of each item, shape (N,); likewise. Promises about classes and costs
+            compare the two, whatever ``wrong`` is.
         promises: Further promises that the same threshold must keep, such as
             ``Promise(kind="missed", name="malignant", limit=0.1)``, or one with costs.
         per_class: Whether each predicted class gets a threshold of its own, at an equal share of
@@ -100,6 +103,16 @@ def certify(
         9.6 % would have been certified with these items, keeping 100 %.
     """
     check_number(confidence, name="confidence", above=0, below=1)
+    if max_error is not None:
+        check_number(max_error, name="max_error", above=0, below=1)
+    promises = (promises,) if isinstance(promises, Promise) else tuple(promises)
+    for name, kind, values in (
+        ("promises", Promise, promises),
+        ("reference", ScoredItems, () if reference is None else (reference,)),
+    ):
+        other = next((each for each in values if not isinstance(each, kind)), None)
+        if other is not None:
+            raise CredalError(f"{name} must be made with {kind.__name__}; got {other!r}.")
     items = ScoredItems(score, wrong, groups=groups, predicted=predicted, truth=truth)
     grouped = items.num_groups is not None and items.num_groups < len(items)
     if method is None:
@@ -118,7 +131,7 @@ def certify(
         items = ScoredItems(
             score, wrong, groups=range(len(items)), predicted=predicted, truth=truth
         )
-    _check_costs(items, promises)
+    _check_classes(items, promises)
     if not per_class:
         return _by_sequence(items, method, wanted, risk, against, reference)
     if promises or items.predicted is None:
@@ -129,18 +142,23 @@ def certify(
     return _per_class(items, method, wanted[0], risk, against, reference)
 
 
-def _check_costs(items: ScoredItems, promises: Several[Promise]) -> None:
-    """Raise if a cost is about a class that no item has: it would count for nothing."""
+def _check_classes(items: ScoredItems, promises: Several[Promise]) -> None:
+    """Raise if no item can be right, or if a cost is about a class that no item has."""
     if items.predicted is None or items.truth is None:
         return  # which promises with costs refuse
-    classes = {*items.predicted.tolist(), *items.truth.tolist()}
-    for truth, label, _ in (cost for each in promises for cost in each.costs):
-        for name in (truth, label):
-            if name not in classes:
-                raise CredalError(
-                    f"no item is or is called {name!r}, so its cost would count for nothing. To "
-                    "fix: check its name, or leave the cost out."
-                )
+    predicted, true = set(items.predicted.tolist()), set(items.truth.tolist())
+    if not predicted & true:
+        raise CredalError(
+            f"predicted and truth have no class in common: {listed(sorted(predicted))}, and "
+            f"{listed(sorted(true))}. To fix: name classes alike."
+        )
+    named = [name for each in promises for *pair, _ in each.costs for name in pair]
+    for name in named:
+        if name not in predicted | true:
+            raise CredalError(
+                f"no item is or is called {name!r}, so its cost would count for nothing. To fix: "
+                "check its name, or leave the cost out."
+            )
 
 
 def _by_sequence(

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn import sets
+from credalearn._checks import is_missing
 from credalearn.errors import CredalError
 from credalearn.sets._checks import as_floats, as_tensor, require
 
@@ -42,7 +42,7 @@ def from_statements(
         top_percent: Its percentage, 0 to 100, shape (S,); NaN counts as 0.
         second: The second most probable class, likewise; None, "" or NaN for no such class.
         second_percent: Its percentage.
-        impossible: The classes without any probability, a list of names per statement.
+        impossible: The classes without any probability, a list of names per statement, or None.
         classes: The K class names, in the order of the columns.
         items: Number of the item that each statement is about, 0 to N − 1, shape (S,). Default: one
             statement per item. Several give :class:`MeanIntervals`.
@@ -69,7 +69,8 @@ def from_statements(
     whole = not number.is_floating_point() and number.shape == (len(lower),)
     if not whole or set(number.tolist()) != set(range(count)):
         rule = f"items must number the item of each of the {len(lower)} statements"
-        raise CredalError(f"{rule}, from 0 on without gaps. To fix: number the items again.")
+        fix = "pass whole numbers, such as numpy.unique(names, return_inverse=True)[1]"
+        raise CredalError(f"{rule}, from 0 on without gaps. To fix: {fix}.")
     order = number.argsort(stable=True)
     item = number[order]
     place = torch.arange(len(order)) - torch.searchsorted(item, item)  # among those of its item
@@ -114,6 +115,10 @@ def _read(columns: Sequence[Any], classes: Sequence[Any]) -> tuple[Tensor, Tenso
     """Named classes, one-hot or all 0 (2, S, K), percentages (2, S), impossible classes (S, K)."""
     top, top_percent, second, second_percent, impossible = columns
     number = {name: place for place, name in enumerate(classes)}
+    if len(number) < len(classes):
+        raise CredalError(f"classes must be different; got {list(classes)}. To fix: drop repeats.")
+    if isinstance(top, str):
+        raise CredalError(f"top must be a list of classes; got {top!r}. To fix: pass [{top!r}].")
     count = len(top)
     second = [None] * count if second is None else second
     impossible = [()] * count if impossible is None else impossible
@@ -140,7 +145,14 @@ def _read(columns: Sequence[Any], classes: Sequence[Any]) -> tuple[Tensor, Tenso
         raise CredalError("no percentage is above 1. To fix: multiply shares by 100.")
     places = torch.tensor([[_place(name, number) for name in each] for each in (top, second)])
     named = one_hot(places + 1, len(number) + 1)[..., 1:].bool()
-    excluded = [{_place(name, number) for name in each} for each in impossible]
+    text = next((each for each in impossible if isinstance(each, str) and each), None)
+    if text is not None:
+        fix = f"pass [{text!r}]"
+        raise CredalError(
+            f"impossible must have a list per statement; got {text!r}. To fix: {fix}."
+        )
+    lists = [() if is_missing(each) else each for each in impossible]
+    excluded = [{_place(name, number) for name in each} for each in lists]
     ruled_out = torch.tensor([[k in each for k in range(len(number))] for each in excluded])
     require(
         ~ruled_out.all(1, keepdim=True) | named.any(0).any(1, keepdim=True),
@@ -153,7 +165,7 @@ def _read(columns: Sequence[Any], classes: Sequence[Any]) -> tuple[Tensor, Tenso
 
 def _place(name: Any, number: dict[Any, int]) -> int:
     """The number of a class, −1 for none."""
-    if name is None or name == "" or (isinstance(name, float | np.floating) and np.isnan(name)):
+    if is_missing(name):
         return -1
     if name not in number:
         raise CredalError(

@@ -105,7 +105,7 @@ class CertifyOptions:
                 "cost must come with a largest mean cost. To fix: pass max_error=0.10 too."
             )
         if self.target is not None and not self.cost:
-            Promise(limit=self.target)  # which checks it, as it does those about classes
+            check_number(self.target, name="max_error", above=0, below=1)
         assert self.promises is not None
 
     @property
@@ -123,6 +123,8 @@ class CertifyOptions:
         if self.cost and self.target is not None:
             parsed = [_parsed(each, "cost", "malignant:benign=5", 2) for each in self.cost]
             costs = tuple((truth, label, value) for (truth, label), value in parsed)
+            largest = max(1.0, *(value for _, value in parsed))
+            check_number(self.target, name="max_error", above=0, below=largest)
             found.append(Promise(limit=self.target, costs=costs))
         kinds: tuple[Literal["called", "missed"], ...] = ("called", "missed")
         for kind in kinds:
