@@ -376,6 +376,21 @@ def test_takes_dense_tensors_of_every_precision() -> None:
         clf.score(X, y.to("meta"))
 
 
+@pytest.mark.parametrize(
+    ("y", "groups", "message"),
+    [
+        (["a", None], None, "y must have a label for every item; item 1 has none. To fix: leave"),
+        (pd.Series([None, "a"], dtype="string"), None, "label for every item; item 0 has none"),
+        (csr_array(np.eye(2)), None, r"y must be dense; .* To fix: pass y.toarray\(\)"),
+        (["a", "b"], ["g", np.nan], "groups must name a group for every item; item 1 has none"),
+        (["a", "b"], ["", "g"], "groups must name a group for every item; item 0 has none"),
+    ],
+)
+def test_rejects_missing_labels_and_groups(y: Any, groups: Any, message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        cl.CredalClassifier().fit(TABLE, y, groups=groups)
+
+
 def test_class_names_must_fit() -> None:
     with pytest.raises(cl.CredalError, match=r"\['b'\] are missing. To fix: add them"):
         classifier().fit(TABLE, ["a", "b"], classes=["a", "c"])

@@ -67,8 +67,7 @@ def folded(word: str) -> str:
 
 def is_missing(value: object) -> bool:
     """Whether a value stands for none: None, "", NaN, NaT or the NA of pandas."""
-    empty = ("",) if isinstance(value, str) else ("None", "nan", "NaT", "<NA>")
-    return str(value) in empty
+    return not value if isinstance(value, str) else str(value) in ("None", "nan", "NaT", "<NA>")
 
 
 def check_groups(groups: Iterable[object]) -> None:

@@ -46,6 +46,7 @@ class Table:
             if array.ndim != 2:
                 texts = array.ndim == 1 and array.dtype.kind in "UO"
                 fix = "For texts: encoder='tfidf'." if texts else "Reshape your data."
+                fix += " For images: backbone='resnet18'." if array.ndim == 4 else ""
                 raise CredalError(f"X must have two dimensions; got shape {array.shape}. {fix}")
             shape, is_numeric = array.shape, array.dtype.kind in "biuf"
             data = array.astype(np.float64, copy=False) if is_numeric else list(array.T)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import Tensor
@@ -29,6 +30,19 @@ def ordered_columns(y: Any, classes: ArrayLike | None) -> tuple[Any, ArrayLike |
         fix = "give y one column per class, in any order"
         raise CredalError(f"y has the columns {columns}; the classes are {wanted}. To fix: {fix}.")
     return y[wanted], classes
+
+
+def check_labels(y: Any) -> None:
+    """Raise if labels are in a sparse matrix, or one is missing, as None and the NA of pandas."""
+    if issparse(y):
+        raise CredalError("y must be dense; it is a sparse matrix. To fix: pass y.toarray().")
+    given = np.asarray(y, dtype=object)
+    missing = [is_missing(each) for each in given.tolist()] if given.ndim == 1 else []
+    if any(missing):
+        raise CredalError(
+            f"y must have a label for every item; item {missing.index(True)} has none. To fix: "
+            "leave out items without a label."
+        )
 
 
 def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
@@ -105,18 +119,13 @@ def as_groups(groups: Any, count: int) -> np.ndarray:
     names = np.asarray(groups)
     if names.shape != (count,):
         raise CredalError(f"groups must have shape ({count},), as y; got {names.shape}.")
-    check_groups(names.tolist())
+    if names.dtype.kind not in "iu":
+        check_groups(groups)
     return names.astype(str) if names.dtype == object else names
 
 
 def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:
     """One class label per item: a precise set on that class."""
-    missing = [is_missing(each) for each in y.tolist()] if y.dtype == object else [False]
-    if any(missing):
-        raise CredalError(
-            f"y must have a label for every item; item {missing.index(True)} has none. To fix: "
-            "leave out items without a label."
-        )
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
     wanted = _as_names(classes if names is None else names)

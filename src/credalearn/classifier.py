@@ -30,6 +30,7 @@ from credalearn._targets import (
     as_credal,
     as_groups,
     as_weights,
+    check_labels,
     ordered_columns,
     top_class_names,
     truth_of,
@@ -189,6 +190,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         used = None if weight is None else np.flatnonzero(weight.numpy())
         if not isinstance(y, CredalSet):
             y, classes = ordered_columns(as_numpy(y, name="y"), classes)
+            check_labels(y)
             y = validate_data(fitted, y=y, multi_output=True)
         fitted._encoder, inputs = fit_encoder(fitted, X, used)
         if len(y) != inputs.shape[0]:

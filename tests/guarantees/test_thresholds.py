@@ -157,7 +157,7 @@ def test_rejects_bad_capacities(defer: float) -> None:
         ([0.1], [0], {"against": "truth"}, "against must be one of 'majority'"),
         ([0.1], [0], {"groups": ["a", "b"]}, r"groups must have shape \(1,\); got \(2,\)"),
         ([0.1, 0.2], [0, 1], {"groups": ["a", None]}, "group for every item; item 1 has none"),
-        ([0.1, 0.2], [0, 1], {"groups": [np.nan, 1]}, "group for every item; item 0 has none"),
+        ([0.1, 0.2], [0, 1], {"groups": [np.nan, "b"]}, "group for every item; item 0 has none"),
         ([0.1], None, {"predicted": ["Yes"], "truth": ["yes"]}, "no class in common: 'Yes', and"),
         ([0.1], None, {"predicted": [True], "truth": [1]}, "no class in common: 'True', and '1'"),
         ([0.1], [0], {"promises": [{"kind": "missed"}]}, "promises must be made with Promise; got"),

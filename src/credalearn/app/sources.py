@@ -227,7 +227,7 @@ def _from_frame(data: Any, path: Path) -> Source:
     if not isinstance(data, pl.DataFrame):
         raise CredalError(
             f"data must be a path or a pandas or polars table; got {type(data).__name__}. To fix: "
-            "pass the path of the export."
+            "pass one of these, such as pandas.DataFrame(data)."
         )
     table = data
     if any(kind.is_nested() for kind in table.schema.dtypes()):
@@ -260,7 +260,8 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
     if len(matrices) != 1:
         raise CredalError(
             f"{path} must contain one array of numbers of shape (items, features); it has {held}. "
-            "To fix: save the features alone, with the names of the items as 'items'."
+            "To fix: save the features as one array, with the names of the items as 'items', or "
+            "pass a pandas or polars table."
         )
     matrix = matrices[0]
     others = {}

@@ -262,11 +262,19 @@ class Guarantee:
     def refusal(self) -> str:
         """What cannot be certified with these items, where nothing is; part of ``sentence``."""
         error = f"an error of at most {percent(self.max_error)}"
-        what = "these promises" if self.promises else error
+        number = len(self.promises)
+        what = (
+            error
+            if not number
+            else "this promise"
+            if len(self.all_promises) == 1
+            else "these promises"
+        )
         sure = f" with {percent(self.confidence)} confidence" if self.confidence else ""
         having = many(self.num_items, "calibration item")
         if self.shortfall is not None and self.shortfall.groups:
-            having += f" of {many(self.num_groups or 0, 'group')} ({self.group})"
+            having += f" of {many(self.num_groups or 0, 'group')}"
+            having += f" ({self.group})" if self.group else ""
         return f"{what}{sure} cannot be certified with {having}"
 
     def to_json(self) -> str:

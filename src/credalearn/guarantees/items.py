@@ -100,7 +100,7 @@ def _names(values: ArrayLike | None, name: str, num_items: int) -> np.ndarray | 
         raise CredalError(f"{name} must have shape ({num_items},); got {array.shape}.")
     if name == "groups" and array.dtype.kind in "iu":
         return array
-    names = array.tolist()
+    names = list(values) if isinstance(values, list | tuple) else array.tolist()
     if name == "groups":
         check_groups(names)
     missing = [is_missing(each) for each in names]
