@@ -288,7 +288,7 @@ def test_a_fit_that_fails_changes_nothing() -> None:
     X, y, _ = clouds()
     clf = classifier().fit(pd.DataFrame(X, columns=list("abcde")), NAMES[y])
     before = dict(vars(clf))
-    with pytest.raises(cl.CredalError, match="two classes or more"):
+    with pytest.raises(cl.CredalError, match="at least two classes"):
         clf.fit(X[:, :2], np.zeros(len(X), int))
     assert vars(clf) == before
     clf.set_params(learning_rate=1e30, optimizer="sgd")
@@ -339,7 +339,7 @@ def test_the_default_loss_is_eight_calls_from_fit(monkeypatch: pytest.MonkeyPatc
         ({"epochs": 5, "weights": "a.pt"}, TABLE, Y, "^epochs=5, weights=a.pt: .* name a method"),
         ({"augment": "crop"}, TABLE, Y, "^augment=crop: such options are for networks"),
         (POCC | {"augment": "crop"}, TABLE, Y, r"for images; .* shape \(2, 1\)\. To fix"),
-        ({}, TABLE, [1, 1], r"two classes or more; got 1 class: \[1\]\. To fix: add items"),
+        ({}, TABLE, [1, 1], r"at least two classes; got 1 class: \[1\]\. To fix: add items"),
         ({}, TABLE, [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
         ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "same number of items; got 2 and 1"),
     ],
@@ -400,7 +400,7 @@ def test_class_names_must_fit() -> None:
             classifier().fit(TABLE, np.eye(2), classes=names)
     with pytest.raises(cl.CredalError, match=r"y has 2 classes; classes must name each"):
         classifier().fit(TABLE, np.eye(2), classes=["a", "b", "c"])
-    with pytest.raises(cl.CredalError, match=r"two classes or more; got 1 class: \['a'\]"):
+    with pytest.raises(cl.CredalError, match=r"at least two classes; got 1 class: \['a'\]"):
         classifier().fit(TABLE, ["a", "b"], classes=["a"])
     with pytest.raises(cl.CredalError, match=r"the 2 classes that were learned, .* got 3"):
         cl.CredalClassifier().fit(TABLE, Y).score(TABLE, np.eye(3)[:2])

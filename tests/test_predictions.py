@@ -105,7 +105,7 @@ def test_bounds_that_are_off_by_a_rounding_are_moved(
     [
         (lambda p: CredalPredictions(p, p + 0.1, p + 0.2), "lower <= probs <= upper .* row 0"),
         (lambda p: CredalPredictions(p, p, p, torch.eye(2)[None]), "vertices must lie within"),
-        (lambda p: CredalPredictions(p, p, p, torch.zeros(1, 0, 2)), "one vertex or more"),
+        (lambda p: CredalPredictions(p, p, p, torch.zeros(1, 0, 2)), "at least one vertex"),
         (lambda p: CredalPredictions(p, p, None), "upper must be an array of numbers"),  # type: ignore[arg-type]
         (lambda p: CredalPredictions(p, p, p).to(torch.int32), "floating-point dtype; got .*int32"),
         (lambda p: CredalPredictions(p * 2, p, p), "probs must sum to 1"),

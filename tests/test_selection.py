@@ -59,13 +59,13 @@ def test_the_classifier_keeps_groups_together() -> None:
     for given in (
         groups,
         [f"patient {each}" for each in groups],
-        [*groups[:-9].tolist()] + [None] * 9,
+        [*groups[:-9].tolist(), *["other"] * 9],  # of two types
     ):
         clf = cl.CredalClassifier().fit(X, y, groups=given)
         assert all(len(set(present(clf.folds_)[groups == group])) == 1 for group in range(10))
     with pytest.raises(cl.CredalError, match=r"two groups of items or more.* got 1\."):
         cl.CredalClassifier().fit(X, y, groups=np.zeros(90))
-    with pytest.raises(cl.CredalError, match=r"two items or more, to compare models; got 1"):
+    with pytest.raises(cl.CredalError, match=r"at least two items to compare models; got 1"):
         cl.CredalClassifier().fit([[0.0]], [[0.5, 0.5]])
     with pytest.raises(cl.CredalError, match=r"groups must have shape \(90,\), as y; got \(9,\)"):
         cl.CredalClassifier().fit(X, y, groups=np.arange(9))

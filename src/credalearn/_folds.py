@@ -65,7 +65,7 @@ def make_folds(
     if len(first) < 2:
         what = "items" if groups is None else "groups of items"
         raise CredalError(
-            f"there must be two {what} or more, to compare models; got {len(first)}. To fix: add "
+            f"there must be at least two {what} to compare models; got {len(first)}. To fix: add "
             f"items{'' if groups is None else ', or leave out groups'}."
         )
     order = np.random.default_rng(random_state).permutation(len(first))

@@ -21,10 +21,9 @@ def as_scores(values: ArrayLike, *, name: str, num_items: int | None = None) -> 
     array = array if array.dtype == np.float32 else array.astype(np.float64)
     size = len(array) if array.ndim == 1 and num_items is None else num_items
     if array.shape != (size,) or size == 0:
-        items = "one item or more" if num_items is None else f"the {num_items} items"
-        raise CredalError(
-            f"{name} must have one number for each of {items}; got shape {array.shape}."
-        )
+        what = "item, at least one" if num_items is None else f"each of the {num_items} items"
+        per = "per" if num_items is None else "for"
+        raise CredalError(f"{name} must have one number {per} {what}; got shape {array.shape}.")
     missing = np.isnan(array)
     if missing.any():
         raise CredalError(

@@ -153,7 +153,7 @@ def _as_names(names: ArrayLike) -> np.ndarray:
         )
     if len(given) < 2:
         raise CredalError(
-            f"a classifier needs two classes or more; got {many(len(given), 'class', 'classes')}: "
+            f"a classifier needs at least two classes; got {many(len(given), 'class', 'classes')}: "
             f"{given}. To fix: add items of another class, or name all with classes=[...]."
         )
     return np.asarray(given)

@@ -285,6 +285,11 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         check_is_fitted(self, "model_")
         y = y if isinstance(y, CredalSet) else as_numpy(y, name="y")
         named = top_class_names(y, self.classes_)
+        if not np.isin(np.asarray(named), self.classes_).any():
+            raise CredalError(
+                f"y has no class that was learned: {self.classes_.tolist()}; its first is "
+                f"{np.asarray(named).tolist()[0]!r}. To fix: name classes as in fit."
+            )
         return float(accuracy_score(named, self.predict(X), sample_weight=sample_weight))
 
     def save(self, folder: str | Path) -> None:

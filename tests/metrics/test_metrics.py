@@ -172,7 +172,7 @@ def test_scores_of_every_precision_give_the_same(name: str, generator: torch.Gen
         (lambda: metrics.ece([[80.0, 20.0]], [0]), "sum to 1, .* percentages: divide by 100"),
         (lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]), r"1 items; got shape \(2,\)"),
         (lambda: metrics.spearman_error([[0.5, 0.5]], [0], ["a"]), "array of numbers; got <U1"),
-        (lambda: metrics.auroc([], [0.1]), r"inside .* one item or more; got shape \(0,\)"),
+        (lambda: metrics.auroc([], [0.1]), r"inside .* item, at least one; got shape \(0,\)"),
         (lambda: metrics.auroc([0.1], [0.1, np.nan]), "outside must not be NaN; item 1"),
     ],
 )

@@ -234,7 +234,7 @@ MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
         (lambda: Intervals([[0.1]], [[0.2, 0.3]]), r"upper.* shape \(1, 1\); got \(1, 2\)"),
         (lambda: Vertices([[[0.5, 0.6]]]), r"sum to 1, .* row 0 .* sum=\[1.1\]"),
         (lambda: Vertices([[[1.5, -0.5]]]), "points must not be negative"),
-        (lambda: Vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
+        (lambda: Vertices(torch.zeros(2, 0, 3)), "at least one vertex"),
         (lambda: TotalVariationBall([[0.5, 0.5]] * 2, [0.1, 1.1]), r"row 1 has radius=\[1.1\]"),
         (lambda: TotalVariationBall([[0.5, 0.5]], [0.1, 0.2]), r"one number, or one per item"),
         (lambda: Possibility([[1.0, 0.5], [0.9, 0.5]]), "largest level of each row .*row 1"),

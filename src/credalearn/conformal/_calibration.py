@@ -204,6 +204,8 @@ def _room(probs: Tensor, inflation: Inflation, strata: Sequence[str] | None) -> 
     """By how much each bound moves, shape (N, 1) or (N, K)."""
     unit = scale_of(probs.double(), inflation.distance, inflation.scale)
     if not inflation.strata:
+        if strata is not None:
+            raise CredalError("these sets have no strata. To fix: leave out strata.")
         return inflation.radius * unit + _SLACK
     if strata is None or len(strata) != len(probs):
         raise CredalError(

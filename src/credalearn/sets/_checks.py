@@ -54,7 +54,7 @@ def as_floats(values: Any, *, name: str, ndim: int | None, finite: bool = True) 
         )
     if tensor.ndim != ndim or 0 in tensor.shape[1 if ndim == 3 else -1 :]:
         shape = {2: "items, classes", 3: "items, vertices, classes"}.get(ndim, "…, classes")
-        least = "one vertex or more, one class or more" if ndim == 3 else "one class or more"
+        least = "at least one vertex and one class" if ndim == 3 else "at least one class"
         raise CredalError(
             f"{name} must have shape ({shape}) with {least}; got {tuple(tensor.shape)}."
         )

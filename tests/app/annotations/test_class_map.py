@@ -68,7 +68,7 @@ def test_counts_probabilities_and_bounds_add_up(
         ("-3,-2,-1", r"a map must be labels, = and their class, each label once; got '-3,-2,-1'"),
         ("-3=a -3=b", r"each label once; got '-3=b'"),
         ("-3,-2,-1=bad 0=fine", r"'1' is none of .* or give it a class with map="),
-        ("-3,-2,-1,0,1=all", r"two classes or more; it leads to 'all'"),
+        ("-3,-2,-1,0,1=all", r"at least two classes; it leads to 'all'"),
     ],
 )
 def test_refuses_a_map_that_does_not_fit(given: str, message: str) -> None:

@@ -32,7 +32,7 @@ def map_classes(
     names = tuple(classes or dict.fromkeys(groups.values()))
     if set(names) != set(groups.values()) or len(names) < 2:
         raise CredalError(
-            f"the map must lead to {listed(names)}, two classes or more; it leads to "
+            f"the map must lead to {listed(names)}, at least two classes; it leads to "
             f"{listed(sorted(set(groups.values())))}. To fix: correct map= or classes=."
         )
     table, label = annotations.table, pl.col("label").replace_strict(groups, return_dtype=pl.String)
