@@ -63,7 +63,7 @@ def test_the_classifier_keeps_groups_together() -> None:
     ):
         clf = cl.CredalClassifier().fit(X, y, groups=given)
         assert all(len(set(present(clf.folds_)[groups == group])) == 1 for group in range(10))
-    with pytest.raises(cl.CredalError, match=r"two groups of items or more.* got 1\."):
+    with pytest.raises(cl.CredalError, match=r"at least two groups of items .* got 1\."):
         cl.CredalClassifier().fit(X, y, groups=np.zeros(90))
     with pytest.raises(cl.CredalError, match=r"at least two items to compare models; got 1"):
         cl.CredalClassifier().fit([[0.0]], [[0.5, 0.5]])
