@@ -60,7 +60,6 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         raw.source.path,
         name,
         f"{raw.words} ({raw.source.words})",
-        len(raw.frame) + sum(raw.left_out.values()),
         {why: count for why, count in left_out.items() if count},
         item=raw.item,
         notes=notes,

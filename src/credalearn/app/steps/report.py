@@ -168,7 +168,7 @@ def annotations_of(run: Run) -> Annotations:
     """The annotations of a run, as training read them."""
     known, table = run.facts.annotations, run.annotations
     items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
-    source = Origin(Path(known.path), known.kind, known.format, len(table))
+    source = Origin(Path(known.path), known.kind, known.format)
     return Annotations(known.kind, items, run.classes, table, source)
 
 
