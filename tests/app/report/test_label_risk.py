@@ -88,7 +88,7 @@ def test_votes_are_weighted_by_skill_where_training_did(tmp_path: Path) -> None:
     items = HeldOut.of(run)
     found = label_risk(run, items)
     said = annotations_of(run)
-    posterior = dict(zip(said.items, dawid_skene(said), strict=True))
+    posterior = dict(zip(said.items, dawid_skene(said, said.items), strict=True))
     probs, votes = predicted_and_said(run)
     best = []
     for item, p, total in zip(items.items, probs, votes.sum(1), strict=True):
