@@ -153,6 +153,8 @@ def _read(data: Any, options: ReaderOptions) -> Annotations:
     """By the reader asked for, or the first that recognizes the content."""
     how = {"encoding": options.encoding, "delimiter": options.delimiter}
     source = open_source(data, **how, called="the table of votes")
+    if any("\0" in name for name in source.columns):
+        source.refuse("a column's name contains a null character", fix="rename it")
     try:
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)
