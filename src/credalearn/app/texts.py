@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from credalearn.app.annotations.table import Annotations
     from credalearn.app.dataset import DatasetOptions
 
+# No column of the user's is called so.
+_ITEM, _ROW, _TABLE, _FIRST = "\0item", "\0row", "\0table", "\0first"
 # In the order in which they are tried.
 _NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
 
@@ -59,20 +61,21 @@ def read_texts(
             block = texts(source.read(own.values()))[rows["row"]]
             none = pl.lit(None, pl.String)
             cells = {name: block[own[name]] if name in own else none for name in names}
-            part = rows.with_columns(each.alias(name) for name, each in cells.items())
-            parts.append(part.with_columns(table=pl.lit(number)))
+            own_rows = rows.select(pl.col("item").alias(_ITEM), pl.col("row").alias(_ROW))
+            part = own_rows.with_columns(each.alias(name) for name, each in cells.items())
+            parts.append(part.with_columns(pl.lit(number).alias(_TABLE)))
 
     def place(row: Mapping[str, int]) -> str:
-        return tables[row["table"]][0].where(row["row"])
+        return tables[row[_TABLE]][0].where(row[_ROW])
 
     whole = _one_row_per_item(pl.concat(parts), list(names), place)
     return FeatureTable(
         tuple(source.path for source, _ in tables),
-        whole["item"].to_list(),
+        whole[_ITEM].to_list(),
         list(found),
         join_texts(whole.select(found), found),
         (),
-        whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
+        whole.select(pl.col(_ITEM, *extra).str.strip_chars().str.normalize("NFC")),
         lambda row: place(whole.row(row, named=True)),
         named,
     )
@@ -84,13 +87,14 @@ def _one_row_per_item(
     """What is not blank of each item, from whichever rows have it; different values are refused."""
     values = pl.col(names)
     rows = rows.with_columns(pl.when(values.str.strip_chars() != "").then(values))
-    own = rows.group_by("item", maintain_order=True)
-    whole = own.agg(values.drop_nulls().first(), pl.col("row", "table").first())
+    own = rows.group_by(_ITEM, maintain_order=True)
+    whole = own.agg(values.drop_nulls().first(), pl.col(_ROW, _TABLE).first())
     for name in names:
-        found = rows.join(whole.select("item", first=name), on="item", maintain_order="left")
-        clean = (pl.col(each).str.strip_chars().str.normalize("NFC") for each in (name, "first"))
+        first = whole.select(_ITEM, pl.col(name).alias(_FIRST))
+        found = rows.join(first, on=_ITEM, maintain_order="left")
+        clean = (pl.col(each).str.strip_chars().str.normalize("NFC") for each in (name, _FIRST))
         for row in found.filter(next(clean) != next(clean)).head(1).rows(named=True):
-            item, one, other = (shown(str(row[each])) for each in ("item", name, "first"))
+            item, one, other = (shown(str(row[each])) for each in (_ITEM, name, _FIRST))
             raise CredalError(
                 f"{place(row)}: item {item} has {one} in column {shown(name)} here and {other} in "
                 "a row before. To fix: give all rows of an item one value, or each item its own "
