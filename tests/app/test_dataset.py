@@ -133,6 +133,11 @@ def test_the_users_own_split_is_kept(team: Team) -> None:
         team_data(team, split="part", group="patient").split()
 
 
+def test_items_may_be_their_own_groups(team: Team) -> None:
+    data = team_data(team, group="item")
+    assert data.groups == data.items
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 99), st.booleans())
 def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> None:
