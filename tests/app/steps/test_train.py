@@ -186,7 +186,7 @@ def test_weights_count_as_shares(team: Team) -> None:
     ):
         found = make_labels(votes, counts, rule)  # type: ignore[arg-type]
         torch.testing.assert_close(found.lower, wanted.lower)
-    with pytest.raises(cl.CredalError, match=r"rule 'idm' counts votes; .* contains weighted vote"):
+    with pytest.raises(cl.CredalError, match=r"rule 'idm' counts votes; .* has the weight 0\.5"):
         make_labels(votes, counts, "idm")
 
 
