@@ -185,7 +185,7 @@ def test_images_keep_groups_splits_and_gold_labels(team: Team, tmp_path: Path) -
     with pytest.raises(cl.CredalError, match=r"10 of 60 items have no row in"):
         Dataset(votes, images=folder, table=table[10:], group="patient")
     twice = pl.concat([table, table[:1].with_columns(patient=pl.lit("p9"))])
-    with pytest.raises(cl.CredalError, match=r"row 61: item 'x000' is 'p9' here and 'p0' in row 1"):
+    with pytest.raises(cl.CredalError, match=r"row 61: item 'x000' has 'p9' .* here and 'p0'"):
         Dataset(votes, images=folder, table=twice, group="patient")
 
 

@@ -165,7 +165,7 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
 def test_the_group_of_texts_may_have_any_name(name: str) -> None:
     votes = {"id": ["a", "a", "b"], "label": ["no", "yes", "yes"], "text": ["Hi", "Hi", "Ho"]}
     table = pl.DataFrame(votes | {name: ["g", "g", "h"]})
-    data = cl.Dataset(cl.read_annotations(table, item="id"), text="text", group=name)
+    data = cl.Dataset(cl.read_annotations(table, item="id"), text="text", group=name, split=name)
     assert (data.items, data.groups, list(data.X)) == (["a", "b"], ["g", "h"], ["Hi", "Ho"])
     mixed = table.with_columns(pl.Series(name, ["g", "h", "h"]))
     with pytest.raises(cl.CredalError, match=f"row 2: item 'a' has 'h' in column '{name}' here"):

@@ -82,7 +82,7 @@ class DatasetOptions:
     def columns(self) -> list[str]:
         """The columns of group, true class and split that were named."""
         names = (self.group, gold_column(self.gold), self.split)
-        return [name for name in names if name is not None]
+        return list(dict.fromkeys(name for name in names if name is not None))
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
