@@ -10,12 +10,11 @@ import numpy as np
 from credalearn.app.images import find_images, thumbnail
 from credalearn.app.report.baseline import Baseline, above_promise, baseline
 from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
+from credalearn.app.report.rule_check import HeldOutCheck, check_rule
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
     Curve,
-    Outcome,
     Slider,
-    outcomes,
     threshold_curve,
     without_truth,
 )
@@ -92,9 +91,7 @@ class Verdict:
     """The headline: what is promised, and how it does on the test items."""
 
     guarantee: Guarantee | None  # what ``certify`` found; None before
-    outcome: Outcome | None = None  # on the test items
-    kept_and_wrong: float | None = None  # share of the judged items that is kept and wrong
-    disagreement: float | None = None  # share of votes on kept items that differ from the label
+    check: HeldOutCheck | None = None  # what its rule does on the test items
     baseline: Baseline | None = None  # the most frequent class as a rival; None without a promise
     above: str = ""  # whether chance explains more errors than promised; empty without more
     outdated: str | None = None  # why the promise no longer holds, if newer items showed it
@@ -148,8 +145,8 @@ class Page:
     def script_data(self) -> dict[str, Any]:
         """The numbers and texts behind the charts and the slider."""
         data = self.slider.script_data()
-        if self.shaded and self.verdict.outcome and self.verdict.guarantee:
-            coverage, limit = self.verdict.outcome.coverage, self.verdict.guarantee.max_error or 0.0
+        if self.shaded and self.verdict.check and self.verdict.guarantee:
+            coverage, limit = self.verdict.check.coverage, self.verdict.guarantee.max_error or 0.0
             data["region"] = {"right": 100 * coverage, "bottom": 100 - 100 * limit}
         found = self.held_out.reliability
         bins = zip(found.confidence, found.accuracy, found.count, strict=True)
@@ -173,9 +170,9 @@ def build_page(
     kept, threshold, verdict = None, None, Verdict(None, outdated=run.outdated)
     if guarantee is not None:
         kept = held_out.kept_by(guarantee)
-        verdict = _verdict(run, guarantee, held_out, kept)
-        if verdict.outcome is not None and not guarantee.class_thresholds:
-            threshold = verdict.outcome.threshold  # the slider has one for all classes
+        verdict = _verdict(run, guarantee)
+        if not guarantee.class_thresholds:  # the slider has one for all classes
+            threshold = KEEP_NONE if guarantee.threshold is None else guarantee.threshold
     bounds = (widened.lower, widened.upper) if widened is not None else None
     rows = {"kept": kept, "deferred": ~kept} if kept is not None else {"all": held_out.score >= 0}
     votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
@@ -198,20 +195,13 @@ def _compared(run: Run, held_out: HeldOut, others: Sequence[Run]) -> list[Compar
     return [ComparedRun(*each, name) for each, name in zip(runs, names, strict=True)]
 
 
-def _verdict(run: Run, guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray) -> Verdict:
-    limit = KEEP_NONE if guarantee.threshold is None else guarantee.threshold
-    # Thresholds per class: an item is kept where this is at most the largest of them.
-    values = np.where(kept, np.minimum(held_out.score, limit), np.inf)
-    voted = kept & (held_out.votes.sum(1) > 0)
-    shares = held_out.votes[voted, held_out.label[voted]] / held_out.votes[voted].sum(1)
-    outcome = outcomes(held_out, np.array([limit]), values)[0]
+def _verdict(run: Run, guarantee: Guarantee) -> Verdict:
+    check = check_rule(run, guarantee)
     return Verdict(
         guarantee,
-        outcome=outcome,
-        kept_and_wrong=float((kept & held_out.wrong).sum() / held_out.judged.sum()),
-        disagreement=float(1 - shares.mean()) if len(shares) else None,
+        check=check,
         baseline=baseline(run, guarantee) if guarantee.certified else None,
-        above=above_promise(guarantee, outcome.wrong, outcome.judged),
+        above=above_promise(guarantee, check.errors, check.judged_kept),
         outdated=run.outdated,
     )
 

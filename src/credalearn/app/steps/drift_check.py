@@ -11,8 +11,8 @@ from scipy.stats import fisher_exact, ttest_ind
 
 from credalearn._formats import many, number, percent
 from credalearn.app.item_stream import known_items
+from credalearn.app.report.rule_check import item_arrays, judged_by
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import item_arrays, judged_by
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee, Promise, ScoredItems
 from credalearn.guarantees._betting import betting_p_value
