@@ -391,6 +391,10 @@ def test_the_rival_is_judged_by_the_same_promises(
     run = with_facts(run, predictions=run.predictions.with_columns(wrong=pl.lit(False)))
     rival = present(certified(run, **options)[1].baseline)
     assert (rival.name, rival.certified) == ("benign", certified_too)
+    rows, votes = rows_of(run, "test")
+    known = [row["truth"] is not None for row in rows]
+    share = (votes[known, run.classes.index("benign")] / votes[known].sum(1)).mean()
+    assert (rival.accuracy == pytest.approx(share)) == ("against" in options)
 
 
 def test_prints_at_most_eight_lines(tmp_path: Path) -> None:
