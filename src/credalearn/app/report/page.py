@@ -1,7 +1,7 @@
 """Everything that the report page shows, computed before any HTML is written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -13,7 +13,6 @@ from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
 from credalearn.app.report.rule_check import HeldOutCheck, check_rule
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
-    Curve,
     Slider,
     threshold_curve,
     without_truth,
@@ -63,29 +62,6 @@ class Confusion:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparedRun:
-    """One run and its test items."""
-
-    run: Run
-    held_out: HeldOut
-    name: str  # of its folder; the whole path where two runs have the same
-
-    @property
-    def curve(self) -> Curve:
-        """Its accuracy-rejection curve, by the score that items are deferred by."""
-        outcomes = threshold_curve(self.held_out, next(iter(self.held_out.scores))).outcomes
-        return Curve(self.name, outcomes)
-
-    @property
-    def certified(self) -> float | None:
-        """Share of its test items that its guarantee keeps; None without one."""
-        rule = self.run.guarantee
-        if rule is None or not rule.certified:
-            return None
-        return float(self.held_out.kept_by(rule).mean())
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The headline: what is promised, and how it does on the test items."""
@@ -122,7 +98,7 @@ class Page:
     class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
     confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
     gallery: list[dict[str, Any]] | None  # the least certain test items; None to show none
-    compared: list[ComparedRun]  # this run and others; empty without others
+    compared: list[dict[str, Any]]  # this run and others; empty without others
 
     @property
     def shaded(self) -> bool:
@@ -140,7 +116,7 @@ class Page:
     @property
     def same_items(self) -> bool:
         """Whether all runs were tested on the same items."""
-        return len({frozenset(each.held_out.items) for each in self.compared}) == 1
+        return len({frozenset(each["held_out"].items) for each in self.compared}) == 1
 
     def script_data(self) -> dict[str, Any]:
         """The numbers and texts behind the charts and the slider."""
@@ -152,7 +128,7 @@ class Page:
         bins = zip(found.confidence, found.accuracy, found.count, strict=True)
         data["bins"] = [[100 * stated, 100 * right, n] for stated, right, n in bins if n]
         if self.compared:
-            data["runs"] = Slider.chart_data([each.curve for each in self.compared])
+            data["runs"] = Slider.chart_data([each["curve"] for each in self.compared])
         return data
 
 
@@ -187,12 +163,17 @@ def build_page(
     )
 
 
-def _compared(run: Run, held_out: HeldOut, others: Sequence[Run]) -> list[ComparedRun]:
-    runs = [(run, held_out), *((each, HeldOut.of(each)) for each in others)]
-    paths = [each.path.resolve() for each, _ in runs]
-    names = [path.name for path in paths]
-    names = [path.name if names.count(path.name) == 1 else str(path) for path in paths]
-    return [ComparedRun(*each, name) for each, name in zip(runs, names, strict=True)]
+def _compared(run: Run, held_out: HeldOut, others: Sequence[Run]) -> list[dict[str, Any]]:
+    """This run and others, named by their folders; by the whole path where two have one name."""
+    paths = [each.path.resolve() for each in (run, *others)]
+    names, found = [path.name for path in paths], []
+    for each, path in zip((run, *others), paths, strict=True):
+        items, rule = held_out if each is run else HeldOut.of(each), each.guarantee
+        name = path.name if names.count(path.name) == 1 else str(path)
+        curve = replace(threshold_curve(items, next(iter(items.scores))), name=name)
+        kept = float(items.kept_by(rule).mean()) if rule and rule.certified else None
+        found.append({"run": each, "held_out": items, "name": name, "curve": curve, "kept": kept})
+    return found
 
 
 def _verdict(run: Run, guarantee: Guarantee) -> Verdict:
