@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,38 +28,6 @@ _MOST_PAIRS = 15
 MOST_ITEMS = 24  # of the gallery
 _LONGEST_NAME = 200  # an item may be named by its whole text
 _MOST_CLASSES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """True classes against predicted classes."""
-
-    which: str  # which test items are counted: all, kept or deferred
-    items: int  # number of items with a truth
-    wrong: int  # number of wrong labels
-    matrix: tuple[tuple[int, ...], ...]  # by true and predicted class; empty for many classes
-    pairs: tuple[tuple[str, str, int], ...]  # most frequent mistakes: truth, label, items
-
-    @classmethod
-    def of(cls, held_out: HeldOut, which: str, rows: np.ndarray) -> Self:
-        """Count the given rows, bool of shape (N,)."""
-        classes = held_out.classes
-        counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
-        chosen = rows & held_out.judged
-        np.add.at(counts, (held_out.truth[chosen], held_out.label[chosen]), 1)
-        mistakes = counts - np.diag(np.diag(counts))
-        order = np.argsort(-mistakes, axis=None, kind="stable")[:_MOST_PAIRS]
-        pairs = [divmod(int(flat), len(classes)) for flat in order]
-        few = len(classes) <= _MATRIX_CLASSES
-        return cls(
-            which=which,
-            items=int(counts.sum()),
-            wrong=int(mistakes.sum()),
-            matrix=tuple(map(tuple, counts.tolist())) if few else (),
-            pairs=tuple(
-                (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +64,7 @@ class Page:
     held_out: HeldOut  # the test items
     slider: Slider  # the curves and what the slider shows
     class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
-    confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
+    confusions: list[dict[str, Any]]  # of all items, or of the kept and of the deferred items
     gallery: list[dict[str, Any]] | None  # the least certain test items; None to show none
     compared: list[dict[str, Any]]  # this run and others; empty without others
 
@@ -157,7 +125,7 @@ def build_page(
         held_out=held_out,
         slider=Slider.of(held_out, threshold),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
-        confusions=tuple(Confusion.of(held_out, which, each) for which, each in rows.items()),
+        confusions=[_confusion(held_out, which, each) for which, each in rows.items()],
         gallery=_gallery(held_out, kept, images, bounds, run.texts) if items else None,
         compared=_compared(run, held_out, others) if others else [],
     )
@@ -174,6 +142,27 @@ def _compared(run: Run, held_out: HeldOut, others: Sequence[Run]) -> list[dict[s
         kept = float(items.kept_by(rule).mean()) if rule and rule.certified else None
         found.append({"run": each, "held_out": items, "name": name, "curve": curve, "kept": kept})
     return found
+
+
+def _confusion(held_out: HeldOut, which: str, rows: np.ndarray) -> dict[str, Any]:
+    """True against predicted classes of some items, bool (N,): a matrix if the classes are few."""
+    classes = held_out.classes
+    counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    chosen = rows & held_out.judged
+    np.add.at(counts, (held_out.truth[chosen], held_out.label[chosen]), 1)
+    mistakes = counts - np.diag(np.diag(counts))
+    order = np.argsort(-mistakes, axis=None, kind="stable")[:_MOST_PAIRS]
+    pairs = [divmod(int(flat), len(classes)) for flat in order]
+    return {
+        "which": which,
+        "items": int(counts.sum()),
+        "wrong": int(mistakes.sum()),
+        "matrix": counts.tolist() if len(classes) <= _MATRIX_CLASSES else [],
+        # The most frequent mistakes: truth, label, items.
+        "pairs": [
+            (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
+        ],
+    }
 
 
 def _verdict(run: Run, guarantee: Guarantee) -> Verdict:
