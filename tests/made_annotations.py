@@ -24,7 +24,7 @@ def votes_of(
     table = pl.DataFrame(votes, schema=schema, orient="row").with_columns(weight=pl.lit(weight))
     items = items or tuple(dict.fromkeys(item for item, _, _ in votes))
     classes = classes or tuple(sorted({label for _, _, label in votes if label is not None}))
-    origin = Origin(Path("votes.csv"), "long", "by hand", len(votes))
+    origin = Origin(Path("votes.csv"), "long", "by hand")
     return Annotations("votes", items, classes, table, origin)
 
 
@@ -32,7 +32,7 @@ def shares_of(kind: Kind, classes: tuple[str, ...], **rows: list[float]) -> Anno
     """Counts or probabilities by item."""
     columns = {name: [float(row[k]) for row in rows.values()] for k, name in enumerate(classes)}
     table = pl.DataFrame({"item": list(rows), **columns})
-    origin = Origin(Path(f"{kind}.csv"), kind, "by hand", len(rows))
+    origin = Origin(Path(f"{kind}.csv"), kind, "by hand")
     return Annotations(kind, tuple(rows), classes, table, origin)
 
 
@@ -40,7 +40,7 @@ def bounds_of(*bounds: tuple[str, str, float]) -> Annotations:
     """Lower bounds: item, label, at least."""
     table = pl.DataFrame(bounds, schema=["item", "label", "at_least"], orient="row")
     items, classes = (tuple(table[name].unique(maintain_order=True)) for name in ("item", "label"))
-    origin = Origin(Path("bounds.csv"), "bounds", "by hand", len(bounds))
+    origin = Origin(Path("bounds.csv"), "bounds", "by hand")
     return Annotations("bounds", items, classes, table, origin)
 
 

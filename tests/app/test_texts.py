@@ -173,6 +173,17 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
         cl.Dataset(annotations, table=items, text="message", drop=("author",))
 
 
+@pytest.mark.parametrize("name", ["item", "row", "table", "first"])
+def test_the_group_of_texts_may_have_any_name(name: str) -> None:
+    votes = {"id": ["a", "a", "b"], "label": ["no", "yes", "yes"], "text": ["Hi", "Hi", "Ho"]}
+    table = pl.DataFrame(votes | {name: ["g", "g", "h"]})
+    data = cl.Dataset(cl.read_annotations(table, item="id"), text="text", group=name, split=name)
+    assert (data.items, data.groups, list(data.X)) == (["a", "b"], ["g", "h"], ["Hi", "Ho"])
+    mixed = table.with_columns(pl.Series(name, ["g", "h", "h"]))
+    with pytest.raises(cl.CredalError, match=f"row 2: item 'a' has 'h' in column '{name}' here"):
+        cl.Dataset(cl.read_annotations(mixed, item="id"), text="text", group=name)
+
+
 def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
     texts, votes = messages(30)
     rows = [

@@ -12,10 +12,10 @@ from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find, same_field
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import NAMING, item_column, item_names, read_features, row_digests
+from credalearn.app.features import item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
-from credalearn.app.texts import read_texts, text_digests
+from credalearn.app.texts import ITEM, columns_by_item, read_texts, rows_of_items, text_digests
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def join_table(
     known = (annotations.source.item, table.item)  # "uid" of a task is the column "data.uid"
     if options.item is not None and not any(same_field(options.item, each) for each in known):
         raise CredalError(
-            f"{' and '.join(map(str, table.paths))} must have the column {options.item!r} that "
-            f"names the items; {table.item!r} would name them. To fix: correct or leave out item=."
+            f"{' and '.join(map(str, table.paths))} has no column {options.item!r}; the column "
+            f"{table.item!r} would name the items. To fix: correct item=, or leave it out."
         )
     gold, column = _gold_table(options, named), gold_column(options.gold)
     if column is not None:
@@ -211,30 +211,16 @@ def _image_columns(
             "table='votes.csv'."
         )
     source = open_source(options.table)
-    wanted = [source.column(name, option=NAMING) for name in names]
-    named = item_column(source, (options.item, annotations.source.item), wanted)
-    table = source.read((named, *wanted))
-    values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
-    first: dict[str, int] = {}
-    for row, item in enumerate(item_names(source, table[named])):
-        before = first.setdefault(item, row)
-        if values[row] != values[before]:
-            source.refuse(
-                f"item {shown(item)} is {listed(values[row])} here and {listed(values[before])} in "
-                f"{source.place(before)}",
-                row=row,
-                fix="give every item one value",
-            )
+    named = item_column(source, (options.item, annotations.source.item), names)
+    whole, place = columns_by_item([(source, rows_of_items(source, named))], (), names)
+    first = {item: row for row, item in enumerate(whole[ITEM])}
     if not all(item in first for item in items):  # the table may name the files otherwise
         row_of = {file: first[name] for name, file in find_images(folder, first).items()}
         files = find_images(folder, items)
         first |= {item: row_of[file] for item, file in files.items() if file in row_of}
     _missing(items, first, f"row in {source.path}", skip=False)
     rows = [first[item] for item in items]
-    columns = pl.DataFrame(
-        [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
-    )
-    return columns, lambda row: source.where(rows[row]), str(source.path)
+    return whole[rows].select(names), lambda row: place(rows[row]), str(source.path)
 
 
 def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:

@@ -74,7 +74,7 @@ def read_features(
             own = feature_columns(source, names)
         if not own:
             source.refuse(f"there is no column of features next to {item!r}", fix="add one")
-        held = [name for name in dict.fromkeys(extra) if name in source.columns]
+        held = [name for name in extra if name in source.columns and name != item]
         table = source.read((item, *own, *held))
         if not len(table):
             source.refuse("there is no row below the header", fix="add the items")

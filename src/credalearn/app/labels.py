@@ -31,20 +31,17 @@ def make_labels(
     total = values.sum(1)
     if posterior is not None:
         return from_posterior(posterior, total, rule=rule, s=s, confidence=confidence)
-    if annotations.kind != "probabilities" and (values == values.round()).all():
-        if rule not in _OF_SHARES:
-            check_unweighted(
-                annotations,
-                f"the label rule {rule!r} counts votes",
-                instead=f", or choose one of {', '.join(_OF_SHARES)}",
-            )
-        return from_votes(values, rule=rule, s=s, confidence=confidence)
     if rule not in _OF_SHARES:
-        what = "probabilities" if annotations.kind == "probabilities" else "weighted votes"
-        raise CredalError(
-            f"the label rule {rule!r} counts votes; {annotations.source.path} contains {what}. To "
-            f"fix: choose one of {', '.join(_OF_SHARES)}."
-        )
+        rules = ", ".join(_OF_SHARES)
+        if annotations.kind == "probabilities":
+            raise CredalError(
+                f"the label rule {rule!r} counts votes; {annotations.source.path} contains "
+                f"probabilities. To fix: choose one of {rules}."
+            )
+        instead = f", or choose one of {rules}"
+        check_unweighted(annotations, f"the label rule {rule!r} counts votes", instead=instead)
+    if annotations.kind != "probabilities" and (values == values.round()).all():
+        return from_votes(values, rule=rule, s=s, confidence=confidence)
     voted = total[:, None] > 0
     filled = np.where(voted, values, 1.0)
     return from_posterior(filled / filled.sum(1, keepdims=True), total, rule=rule)

@@ -1,4 +1,4 @@
-"""Texts of items: which columns contain them, and several columns as one text."""
+"""Texts of items: which columns contain them; columns whose rows agree about an item."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +11,15 @@ import polars as pl
 from credalearn._checks import folded
 from credalearn._formats import shown
 from credalearn.app.features import NAMING, FeatureTable, item_column, item_names
-from credalearn.app.sources import open_source, texts
+from credalearn.app.sources import Source, open_source, texts
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from credalearn.app.annotations.table import Annotations
     from credalearn.app.dataset import DatasetOptions
 
+# No column of the user's is called so.
+ITEM, _ROW, _TABLE, _FIRST = "\0item", "\0row", "\0table", "\0first"
 # In the order in which they are tried.
 _NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
 
@@ -31,9 +33,7 @@ def read_texts(
     if options.table is not None:
         source = open_source(options.table)
         named = item_column(source, named_in, (*options.text, *extra))
-        items = item_names(source, source.read([named])[named]).alias("item")
-        rows = items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
-        tables = ((source, rows),)
+        tables = ((source, rows_of_items(source, named)),)
     known = tables[0][0].columns if tables else ()
     found = options.text
     for name in () if found else _NAMES:  # ``text``, ``data.text``, ``text.post``
@@ -47,6 +47,29 @@ def read_texts(
             f"{where} has no column whose name suggests a text{of}. To fix: pass text='COLUMN', "
             "features='FILE' or images='FOLDER'."
         )
+    whole, place = columns_by_item(tables, found, extra)
+    return FeatureTable(
+        tuple(source.path for source, _ in tables),
+        whole[ITEM].to_list(),
+        list(found),
+        join_texts(whole.select(found), found),
+        (),
+        whole.select(pl.col(ITEM, *extra).str.strip_chars().str.normalize("NFC")),
+        place,
+        named,
+    )
+
+
+def rows_of_items(source: Source, named: str) -> pl.DataFrame:
+    """Which item each row of a table is about."""
+    items = item_names(source, source.read([named])[named]).alias("item")
+    return items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
+
+
+def columns_by_item(
+    tables: Sequence[tuple[Source, pl.DataFrame]], found: Sequence[str], extra: Sequence[str]
+) -> tuple[pl.DataFrame, Callable[[int], str]]:
+    """The columns ``found``, of texts, and others, one row per item; and where each row is."""
     parts = []
     names = dict.fromkeys((*found, *extra))
     for number, (source, rows) in enumerate(tables):
@@ -59,23 +82,15 @@ def read_texts(
             block = texts(source.read(own.values()))[rows["row"]]
             none = pl.lit(None, pl.String)
             cells = {name: block[own[name]] if name in own else none for name in names}
-            part = rows.with_columns(each.alias(name) for name, each in cells.items())
-            parts.append(part.with_columns(table=pl.lit(number)))
+            own_rows = rows.select(pl.col("item").alias(ITEM), pl.col("row").alias(_ROW))
+            part = own_rows.with_columns(each.alias(name) for name, each in cells.items())
+            parts.append(part.with_columns(pl.lit(number).alias(_TABLE)))
 
     def place(row: Mapping[str, int]) -> str:
-        return tables[row["table"]][0].where(row["row"])
+        return tables[row[_TABLE]][0].where(row[_ROW])
 
     whole = _one_row_per_item(pl.concat(parts), list(names), place)
-    return FeatureTable(
-        tuple(source.path for source, _ in tables),
-        whole["item"].to_list(),
-        list(found),
-        join_texts(whole.select(found), found),
-        (),
-        whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
-        lambda row: place(whole.row(row, named=True)),
-        named,
-    )
+    return whole, lambda row: place(whole.row(row, named=True))
 
 
 def _one_row_per_item(
@@ -84,16 +99,17 @@ def _one_row_per_item(
     """What is not blank of each item, from whichever rows have it; different values are refused."""
     values = pl.col(names)
     rows = rows.with_columns(pl.when(values.str.strip_chars() != "").then(values))
-    own = rows.group_by("item", maintain_order=True)
-    whole = own.agg(values.drop_nulls().first(), pl.col("row", "table").first())
+    own = rows.group_by(ITEM, maintain_order=True)
+    whole = own.agg(values.drop_nulls().first(), pl.col(_ROW, _TABLE).first())
     for name in names:
-        found = rows.join(whole.select("item", first=name), on="item", maintain_order="left")
-        clean = (pl.col(each).str.strip_chars().str.normalize("NFC") for each in (name, "first"))
+        first = whole.select(ITEM, pl.col(name).alias(_FIRST))
+        found = rows.join(first, on=ITEM, maintain_order="left")
+        clean = (pl.col(each).str.strip_chars().str.normalize("NFC") for each in (name, _FIRST))
         for row in found.filter(next(clean) != next(clean)).head(1).rows(named=True):
-            item, one, other = (shown(str(row[each])) for each in ("item", name, "first"))
+            item, one, other = (shown(str(row[each])) for each in (ITEM, name, _FIRST))
             raise CredalError(
                 f"{place(row)}: item {item} has {one} in column {shown(name)} here and {other} in "
-                "a row before. To fix: give all rows of an item one value, or each item its own "
+                "an earlier row. To fix: give all rows of an item one value, or each item its own "
                 "name."
             )
     return whole

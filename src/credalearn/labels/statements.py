@@ -19,7 +19,7 @@ def from_statements(
     top_percent: ArrayLike,
     second: Sequence[Any] | None = None,
     second_percent: ArrayLike | None = None,
-    impossible: Sequence[Collection[Any]] | None = None,
+    impossible: Sequence[Collection[Any] | None] | None = None,
     *,
     classes: Sequence[Any],
     items: ArrayLike | None = None,
@@ -86,7 +86,7 @@ def statement_conflicts(
     top_percent: ArrayLike,
     second: Sequence[Any] | None = None,
     second_percent: ArrayLike | None = None,
-    impossible: Sequence[Collection[Any]] | None = None,
+    impossible: Sequence[Collection[Any] | None] | None = None,
     *,
     classes: Sequence[Any],
 ) -> dict[str, int]:

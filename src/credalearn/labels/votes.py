@@ -148,7 +148,7 @@ def from_votes(
     Args:
         counts: Whole numbers of votes, shape (N, K), each 0 or more. Sets have no class names:
             pass those of a data frame to ``CredalClassifier.fit`` as ``classes=``.
-        rule: One of the rules above; experiments/docs/few-votes.md compares what models learn from each.
+        rule: One of the rules above; experiments/docs/few-votes.md compares them.
         s: Strength of the imprecise Dirichlet model, above 0; only for ``"idm"``.
         confidence: In (0, 1); only for both Clopper–Pearson rules and ``"total-variation"``.
 

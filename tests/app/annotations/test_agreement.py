@@ -11,9 +11,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import beta
 
 from credalearn.app.annotations.agreement import (
+    agreement_with_others,
     annotation_facts,
-    annotator_agreement,
     confused_pairs,
+    far_annotators,
     krippendorff_alpha,
     majority,
 )
@@ -89,7 +90,8 @@ def test_weights_that_tie_but_for_rounding_tie() -> None:
 )
 def test_the_majority_of_the_others_is_that_of_a_loop(votes: dict[tuple[int, int], int]) -> None:
     made = votes_of([(f"i{i}", f"w{w}", f"c{k}") for (i, w), k in votes.items()])
-    found = {each.name: (each.compared, each.agreed) for each in annotator_agreement(made)}
+    counts = zip(*agreement_with_others(made), strict=True)
+    found = dict(zip(made.annotators, counts, strict=True))
     slow = {f"w{w}": [0, 0] for _, w in votes}
     for (item, who), label in votes.items():
         others = [k for (i, w), k in votes.items() if i == item and w != who]
@@ -102,17 +104,15 @@ def test_the_majority_of_the_others_is_that_of_a_loop(votes: dict[tuple[int, int
 
 
 def test_outlier_is_flagged_only_with_enough_votes() -> None:
-    first, *others = annotator_agreement(votes_of(crowd(200, bad=100)))
-    assert first.name == "bad"
-    assert first.far
-    assert first.upper < first.others - 0.1  # type: ignore[operator]
-    assert not any(each.far for each in others)
-    assert not any(each.far for each in annotator_agreement(votes_of(crowd(200, bad=3))))
+    (found,) = far_annotators(votes_of(crowd(200, bad=100)))
+    assert found.name == "bad"
+    assert found.upper < found.others - 0.1
+    assert not far_annotators(votes_of(crowd(200, bad=3)))
 
 
 def test_limit_is_clopper_pearson() -> None:
-    for each in annotator_agreement(votes_of(crowd(50, bad=20))):
-        level = 0.05 / 2 / 5
-        missed = each.compared - each.agreed
-        upper = beta.isf(level, each.agreed + 1, missed) if missed else 1
-        assert each.upper == pytest.approx(upper)
+    said = {"ann": "0000", "bo": "0000", "cy": "0000", "liar": "0111"}
+    votes = [(f"i{i}", who, labels[i % 4]) for i in range(80) for who, labels in said.items()]
+    (found,) = far_annotators(votes_of(votes))
+    assert (found.compared, found.agreed) == (80, 20)
+    assert found.upper == pytest.approx(beta.isf(0.05 / 2 / 4, 21, 60))

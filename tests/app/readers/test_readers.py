@@ -98,6 +98,15 @@ def test_an_item_without_votes_stays_an_item(write: Write) -> None:
         assert found.counts()[1].tolist() == [0, 0]
 
 
+def test_a_column_may_be_called_row(write: Write) -> None:
+    found = read_annotations(write("item,row,cell\nx,1,2\ny,3,0\n"), format="counts")
+    assert (found.classes, found.counts().tolist()) == (("row", "cell"), [[1, 2], [3, 0]])
+    found = read_annotations(write("item,row,cell\nx,cat,dog\ny,dog,dog\n"), format="wide")
+    assert (found.annotators, found.counts().tolist()) == (("row", "cell"), [[1, 1], [0, 2]])
+    with pytest.raises(CredalError, match=r"null character. To fix: rename it"):
+        read_annotations(write('[{"id": "x", "\\u0000row": "a", "b": "a"}]'))
+
+
 def test_counts_next_to_a_column_of_groups_are_named_by_class(write: Write) -> None:
     path = write("item,p_cat,p_dog,site\nx,3,0,north\ny,1,2,south\nz,0,3,south\n")
     with pytest.raises(CredalError, match=r"could be annotators .*or counts.*each class with cl"):

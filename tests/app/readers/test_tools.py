@@ -198,13 +198,13 @@ def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     path = write(to_json(tasks))
     found = read_annotations(path)
     assert (found.items, found.source.item) == (("Hi", "Ho"), "data.text")
-    assert (found.source.rows, found.source.left_out) == (4, {"repeated": 2})  # "Ho" is no answer
+    assert found.source.left_out == {"repeated": 2}  # "Ho" is no answer
     assert found.source.notes == ("2 tasks share an item; pass item='id' to keep all tasks apart",)
     assert read_annotations(path, item="id").items == ("11", "12", "13")
     for annotation in tasks[0]["annotations"]:  # without a vote, it is still an item
         annotation["was_cancelled"] = True
     found = read_annotations(write(to_json(tasks)), item="id")
-    assert (found.items, found.source.rows) == (("11", "12", "13"), 4)
+    assert found.items == ("11", "12", "13")
     assert found.source.left_out == {"canceled": 2}
 
 
@@ -251,6 +251,13 @@ def test_damaged_records_are_refused_with_their_place(write: Write, name: str) -
     records, message = DAMAGED[name]
     with pytest.raises(CredalError, match=message):
         read_annotations(write(to_lines(records)), format=name)
+
+
+@pytest.mark.parametrize("name", ["label_counter", "soft_label"])
+def test_counts_in_records_have_no_class_called_item(write: Write, name: str) -> None:
+    records = {"x": {name: {"item": 3, "dog": 2, "cat": 1}}}
+    with pytest.raises(CredalError, match="no class can be called 'item'"):
+        read_annotations(write(to_json(records)))
 
 
 def test_chaosnlis_fields_are_chosen_by_label(write: Write) -> None:

@@ -88,7 +88,7 @@ def test_votes_are_weighted_by_skill_where_training_did(tmp_path: Path) -> None:
     items = HeldOut.of(run)
     found = label_risk(run, items)
     said = annotations_of(run)
-    posterior = dict(zip(said.items, dawid_skene(said), strict=True))
+    posterior = dict(zip(said.items, dawid_skene(said, said.items), strict=True))
     probs, votes = predicted_and_said(run)
     best = []
     for item, p, total in zip(items.items, probs, votes.sum(1), strict=True):
@@ -104,7 +104,8 @@ def test_votes_are_weighted_by_skill_where_training_did(tmp_path: Path) -> None:
 def test_a_rule_that_cannot_label_the_items_is_explained(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=200)
     thirds = run.items.with_columns(pl.col(f"n:{name}") / 3 for name in run.classes)
-    run = with_facts(run, items=thirds, options=training_options(labels="idm"))
+    votes = run.annotations.with_columns(weight=1 / 3)
+    run = with_facts(run, items=thirds, annotations=votes, options=training_options(labels="idm"))
     page = page_of(run)
     assert re.search(r"There is no risk profile: .*'idm' counts votes", words_of(page, "sets"))
     assert "The risk lies between" not in words_of(page, "assumptions")

@@ -141,7 +141,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"cost": ("a:b=5",), "capacity": 0.2}, "cost must come with .* pass max_error=0.10"),
         ({"capacity": 0.25, "method": "sgr"}, "method must be left out with a capacity"),
         ({"called": ("a=0.1",), "against": "annotator"}, "classes and costs are about the true"),
-        ({"capacity": 0.2, "called": ("a=0.1",)}, "Pass a capacity, or promises about classes"),
+        ({"capacity": 0.2, "called": ("a=0.1",)}, "Pass either a capacity or promises about"),
         ({"distance": "total-variation"}, "distance must come .* pass set_coverage=0.90 too"),
     ],
 )
@@ -391,6 +391,10 @@ def test_the_rival_is_judged_by_the_same_promises(
     run = with_facts(run, predictions=run.predictions.with_columns(wrong=pl.lit(False)))
     rival = present(certified(run, **options)[1].baseline)
     assert (rival.name, rival.certified) == ("benign", certified_too)
+    rows, votes = rows_of(run, "test")
+    known = [row["truth"] is not None for row in rows]
+    share = (votes[known, run.classes.index("benign")] / votes[known].sum(1)).mean()
+    assert (rival.accuracy == pytest.approx(share)) == ("against" in options)
 
 
 def test_prints_at_most_eight_lines(tmp_path: Path) -> None:

@@ -136,6 +136,18 @@ def test_every_kind_of_guarantee_has_a_verdict(
         assert f", {percent(len(both) / len(table))} are kept and wrong." in words
 
 
+def test_the_verdict_counts_what_the_guarantee_is_about(tmp_path: Path) -> None:
+    options = CertifyOptions(max_error=0.4, against="annotator")
+    found = certify(fake_run(tmp_path / "run"), options)
+    words = words_of(page_of(found.run), "verdict")
+    assert "compared with a random annotator" in words
+    for line in found.lines[1:3]:  # the rows of the command's table: kept and wrong
+        name, numbers = line.split("  ")[0], " ".join(line.split()[-4:])
+        assert re.search(rf"{name}s? .*?\) {numbers}", words.replace("calibration items", name))
+    share = present(present(found.check).error)
+    assert f"On average, {percent(share)} of an item’s votes differ from a kept label." in words
+
+
 def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> None:
     words = words_of(page, "verdict")
     assert "✓ Certified" in words

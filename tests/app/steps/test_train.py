@@ -186,7 +186,7 @@ def test_weights_count_as_shares(team: Team) -> None:
     ):
         found = make_labels(votes, counts, rule)  # type: ignore[arg-type]
         torch.testing.assert_close(found.lower, wanted.lower)
-    with pytest.raises(cl.CredalError, match=r"rule 'idm' counts votes; .* contains weighted vote"):
+    with pytest.raises(cl.CredalError, match=r"rule 'idm' counts votes; .* has the weight 0\.5"):
         make_labels(votes, counts, "idm")
 
 
@@ -215,14 +215,14 @@ def test_skill_is_learned_from_training_items_only(
     data = team_data(team)
     seen = []
 
-    def posteriors(annotations: object, *, among: np.ndarray) -> np.ndarray:
-        seen.append(among)
-        return np.full((60, 3), 1 / 3)
+    def posteriors(annotations: object, items: list[str], *, alone: bool) -> np.ndarray:
+        seen.append((items, alone))
+        return np.full((3, 3), 1 / 3)
 
     monkeypatch.setattr("credalearn.app.steps.train.dawid_skene", posteriors)
     rows = np.array([3, 5, 8])
     found = training_labels(data, rows, TrainOptions(skill="dawid-skene", labels="precise"))
-    assert np.flatnonzero(seen[0]).tolist() == rows.tolist()
+    assert seen == [([data.items[row] for row in rows], True)]
     torch.testing.assert_close(found.lower, torch.full((3, 3), 1 / 3).double())
 
 

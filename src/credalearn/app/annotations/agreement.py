@@ -114,38 +114,41 @@ class Annotator:
     name: str
     compared: int  # votes on items where the others' votes have one leading class
     agreed: int  # votes among those for that class
-    share: float | None  # agreed / compared
+    share: float  # agreed / compared
     upper: float  # upper confidence limit of the share
-    others: float | None  # the share of everyone else
-    far: bool  # whether upper is more than 0.10 below others, with ten or more votes compared
+    others: float  # the share of everyone else
 
 
-def annotator_agreement(annotations: Annotations) -> tuple[Annotator, ...]:
-    """Every annotator next to the others, with limits at 95 % for all together (Bonferroni)."""
-    names = annotations.annotators
+def far_annotators(annotations: Annotations) -> tuple[Annotator, ...]:
+    """Annotators whose limit is more than 0.10 below the others, the least agreement first.
+
+    The limits hold at 95 % for all together (Bonferroni).
+    """
+    compared, agreed = agreement_with_others(annotations)
+    level = (1 - _CONFIDENCE) / (2 * max(len(compared), 1))
+    missed, rest = compared - agreed, compared.sum() - compared
+    upper = np.where(missed > 0, 1 - betaincinv(np.maximum(missed, 1), agreed + 1, level), 1.0)
+    others = (agreed.sum() - agreed) / np.maximum(rest, 1)
+    found = []
+    for i in np.flatnonzero((compared >= _FEWEST) & (upper < others - _MARGIN)):
+        counts, shares = (compared[i], agreed[i]), (agreed[i] / compared[i], upper[i], others[i])
+        found.append(Annotator(annotations.annotators[i], *map(int, counts), *map(float, shares)))
+    return tuple(sorted(found, key=lambda each: each.share))
+
+
+def agreement_with_others(
+    annotations: Annotations,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Votes of each annotator where the others have one leading class, and those for it, (W,)."""
     who, label = annotations.codes["annotator"], annotations.codes["label"]
     known = (who >= 0) & (label >= 0)
     who, label, item = who[known], label[known], annotations.codes["item"][known]
     leading = _majority_of_others(annotations.sparse_counts(weighted=False), item, label)
     compared, agreed = (
-        np.bincount(who[chosen], minlength=len(names))
+        np.bincount(who[chosen], minlength=len(annotations.annotators))
         for chosen in (leading >= 0, leading == label)
     )
-    level = (1 - _CONFIDENCE) / (2 * max(len(names), 1))
-    missed = compared - agreed
-    upper = np.where(missed > 0, 1 - betaincinv(np.maximum(missed, 1), agreed + 1, level), 1.0)
-    found = []
-    for i, name in enumerate(names):
-        others = _share(agreed.sum() - agreed[i], compared.sum() - compared[i])
-        far = compared[i] >= _FEWEST and others is not None and upper[i] < others - _MARGIN
-        numbers = (int(compared[i]), int(agreed[i]), _share(agreed[i], compared[i]))
-        found.append(Annotator(name, *numbers, float(upper[i]), others, bool(far)))
-    found.sort(key=lambda each: (not each.far, 2.0 if each.share is None else each.share))
-    return tuple(found)
-
-
-def _share(part: float, whole: float) -> float | None:
-    return float(part / whole) if whole else None
+    return compared, agreed
 
 
 def _majority_of_others(

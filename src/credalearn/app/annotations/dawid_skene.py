@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 
 import numpy as np
@@ -21,12 +22,12 @@ _ROUNDS = 100
 
 
 def dawid_skene(
-    annotations: Annotations, *, among: NDArray[np.bool_] | None = None
+    annotations: Annotations, items: Sequence[str], *, alone: bool = False
 ) -> NDArray[np.float64]:
-    r"""Probability that each class is an item's true one, from who voted for what, (N, K).
+    r"""Probability that each class is the true one of these items, from who voted for what, (N, K).
 
     Posteriors :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization
-    (Dawid and Skene, 1979), from the votes about the items ``among``, bool (N,); without votes ρ.
+    (Dawid and Skene, 1979), from all votes, or from those about these items alone; without votes ρ.
     """
     path = annotations.source.path
     fix = "leave out skill=, so that all votes count equally"
@@ -51,11 +52,11 @@ def dawid_skene(
             f"item {shown(annotations.table['item'][row])}. To fix: name the column of the "
             f"annotators with annotator=, or {fix}."
         )
-    item, who, label = item[sure], who[sure], label[sure]
-    if among is not None:
-        item, who, label = (codes[among[item]] for codes in (item, who, label))
+    row_of = {name: row for row, name in enumerate(annotations.items)}
+    rows = [row_of[name] for name in items]
+    used = sure & np.isin(item, rows) if alone else sure
     shape = (len(annotations.items), len(annotations.classes))
-    return posteriors(item, who, label, shape=shape)
+    return posteriors(item[used], who[used], label[used], shape=shape)[rows]
 
 
 def posteriors(

@@ -157,7 +157,6 @@ def _origin(first: Annotations, second: Annotations, added: str) -> Origin:
     note = f"{two.path} adds {many(new, 'item')} and {added}"
     return replace(
         one,
-        rows=one.rows + two.rows,
         left_out=Counter(one.left_out) + Counter(two.left_out),
         first_items=len(first.items) if one.first_items is None else one.first_items,
         later=(*one.later, two.path, *two.later),

@@ -38,7 +38,6 @@ class Origin:
     path: Path  # for a table in memory, what messages call it
     format: str  # name of the reader
     words: str  # what was recognized, for people
-    rows: int  # rows or answers in the file
     left_out: Mapping[str, int] = field(default_factory=dict)  # answers, by reason
     first_items: int | None = None  # of several rounds: items of the first, which come first
     later: tuple[Path, ...] = ()  # files of the later rounds
@@ -74,7 +73,7 @@ class Annotations(Tabular):
     Example:
         >>> table = pl.DataFrame({"item": ["x", "x"], "annotator": ["ann", "bo"],
         ...                       "label": ["cat", "dog"], "weight": [1.0, 1.0]})
-        >>> source = Origin(Path("votes.csv"), "long", "one row per vote", 2)
+        >>> source = Origin(Path("votes.csv"), "long", "one row per vote")
         >>> Annotations("votes", ("x", "y"), ("cat", "dog"), table, source).counts()
         array([[1., 1.],
                [0., 0.]])
@@ -208,7 +207,7 @@ def gold_alone(gold: Any, classes: tuple[str, ...]) -> Annotations:
         raise CredalError("Pass votes or gold labels.")
     path = Path(gold) if isinstance(gold, str | PathLike) else Path("the table")
     schema = {**dict.fromkeys(("item", "annotator", "label"), pl.String), "weight": pl.Float64}
-    source = Origin(path, "gold", "gold labels, no votes", 0)
+    source = Origin(path, "gold", "gold labels, no votes")
     return Annotations("votes", (), classes, pl.DataFrame(schema=schema), source)
 
 

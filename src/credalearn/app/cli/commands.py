@@ -132,7 +132,7 @@ def predict(
     options: Annotated[Any, "steps.predict.PredictOptions"],
 ) -> Output:
     """Label items and decide which ones to defer to people."""
-    loaded = _load(run, data)
+    loaded = _load(run)
     found = loaded.predict(data, output, **asdict(options))
     # What makes ``defer`` choose the items that ``predict`` deferred.
     same = "" if options.item is None else f" --item {quote(options.item)}"
@@ -148,7 +148,7 @@ def defer(
     options: Annotated[Any, "steps.defer.DeferOptions"],
 ) -> Output:
     """Write the deferred items, least certain first, for annotators."""
-    loaded = _load(run, data)
+    loaded = _load(run)
     return _printed(loaded, loaded.defer(data, output, **asdict(options)))
 
 
@@ -180,13 +180,9 @@ def recalibrate(
     return [*found.lines, found.facts]
 
 
-def _load(folder: Path, data: Path | None = None) -> "Run":
+def _load(folder: Path) -> "Run":
     from credalearn.app.run import Run
-    from credalearn.errors import CredalError
 
-    if data is not None and (data / "run.json").exists() and not (folder / "run.json").exists():
-        fix = f"name the run first: {data} {folder}"
-        raise CredalError(f"{data} is a run, and {folder} is not. To fix: {fix}.")
     return Run.load(folder)
 
 

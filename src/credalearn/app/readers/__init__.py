@@ -100,7 +100,7 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
         rows = pl.Series("item", range(len(source))).cast(pl.String)
         source = pl.from_numpy(source, schema=names).insert_column(0, rows)
     asked = options_of("read_annotations", RoundOptions, options)
-    found = _read(source, asked)
+    found = _read(_opened(source, asked), asked)
     for each in asked.merge:
         again = read_later(each, found, item=asked.merge_item)
         found = merge(found, again, conflicts=asked.merge_conflicts)
@@ -116,8 +116,7 @@ def read_votes(source: Any, options: ReaderOptions, *, usual: str | None = None)
 
     ``usual`` names the items where no column has a name that the readers know.
     """
-    how = {"encoding": options.encoding, "delimiter": options.delimiter}
-    opened = open_source(source, **how, called="the table of votes")
+    opened = _opened(source, options)
     if options.item is not None and not _has(opened, options.item):
         options = replace(options, item=None)
     if options.item is None and usual in opened.columns and find(opened.columns, ITEM) is None:
@@ -130,8 +129,7 @@ def read_later(
 ) -> Annotations:
     """Annotations of a later round or of another split, as they continue the first."""
     options = first.source.reading or ReaderOptions()
-    how = {"encoding": options.encoding, "delimiter": options.delimiter}
-    opened = open_source(source, **how, called="the table of later votes")
+    opened = _opened(source, options, called="the table of later votes")
     kept: dict[str, Any] = {
         role: None if (name := getattr(options, role)) is None or not _has(opened, name) else name
         for role in ("item", "annotator", "label", "weight", "question")
@@ -149,10 +147,15 @@ def read_later(
         return _read(opened, replace(later, format=None))
 
 
-def _read(data: Any, options: ReaderOptions) -> Annotations:
-    """By the reader asked for, or the first that recognizes the content."""
+def _opened(data: Any, options: ReaderOptions, *, called: str = "the table of votes") -> Source:
     how = {"encoding": options.encoding, "delimiter": options.delimiter}
-    source = open_source(data, **how, called="the table of votes")
+    return open_source(data, **how, called=called)
+
+
+def _read(source: Source, options: ReaderOptions) -> Annotations:
+    """By the reader asked for, or the first that recognizes the content."""
+    if any("\0" in name for name in source.columns):
+        source.refuse("a column's name contains a null character", fix="rename it")
     try:
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)

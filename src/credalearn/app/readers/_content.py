@@ -17,6 +17,7 @@ from credalearn.errors import CredalError
 
 _INSIDE = ("data", "meta")  # where Label Studio and Prodigy keep the fields of the user
 _MISSING = object()
+ROW = "\0row"  # column of the row in the source; no column of the user's is called so
 HEAD = 200  # rows or records by which a format is recognized
 
 
@@ -36,9 +37,10 @@ class Content:
         return self.records[:HEAD]
 
     def text(self, **columns: str) -> pl.DataFrame:
-        """Columns of all rows as text, under other names."""
+        """Columns of all rows as text, under other names; and the number of the row."""
         table = texts(self.source.read(columns.values()))
-        return table.select(pl.col(column).alias(name) for name, column in columns.items())
+        renamed = (pl.col(column).alias(name) for name, column in columns.items())
+        return table.select(renamed).with_row_index(ROW)
 
     def column(self, role: str, names: tuple[str, ...]) -> str | None:
         """The column of a role: the one that the options name, or one of a known name."""
@@ -82,7 +84,7 @@ class Raw:
     """Columns of text as a reader found them, called as in ``Annotations``, to be tidied."""
 
     kind: Kind
-    frame: pl.DataFrame  # perhaps with "row", the number of the row in the source
+    frame: pl.DataFrame  # with the number of the row in the source
     source: Source
     words: str  # what the reader recognized
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -95,8 +97,7 @@ class Raw:
         """Where a row of the frame is in the source."""
         if self.places:
             return self.places[position]
-        row = self.frame["row"][position] if "row" in self.frame.columns else position
-        return self.source.place(int(row))
+        return self.source.place(int(self.frame[ROW][position]))
 
     def refuse(self, position: int, rule: str, fix: str) -> NoReturn:
         """Raise the error of a wrong row."""
@@ -107,15 +108,19 @@ class Raw:
 def shares_of(
     content: Content,
     kind: Literal["counts", "probabilities"],
+    items: Sequence[object],
     rows: Sequence[Mapping[str, Any]],
     words: str,
     item: str | None = None,
 ) -> Raw:
-    """Counts or probabilities from records: a mapping per item, with its name as ``item``."""
-    names = dict.fromkeys(("item", *(name for row in rows for name in row)))
-    columns = {name: [text_of(row.get(name, 0)) for row in rows] for name in names}
+    """Counts or probabilities from records: the name of each item, and its numbers by class."""
+    classes = dict.fromkeys(name for row in rows for name in row)
+    if "item" in classes:
+        content.source.refuse("no class can be called 'item'", fix="rename it in the file")
+    columns = {"item": [text_of(each) for each in items]}
+    columns |= {name: [text_of(row.get(name, 0)) for row in rows] for name in classes}
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-    return Raw(kind, frame, content.source, words, item=item)
+    return Raw(kind, frame.with_row_index(ROW), content.source, words, item=item)
 
 
 class Votes:
@@ -160,7 +165,7 @@ class Votes:
         """All of them."""
         named = " or ".join(repr(each) if each else "by its key" for each in self.fields)
         words = f"{tool}: item {named}{more}"
-        schema = dict.fromkeys(("item", "annotator", "label"), pl.String) | {"row": pl.Int64}
+        schema = dict.fromkeys(("item", "annotator", "label"), pl.String) | {ROW: pl.Int64}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
         source, left_out, places = self._content.source, dict(self.left_out), tuple(self._places)
         # What names the items here must name them in ``predict`` too.

@@ -14,7 +14,7 @@ from credalearn._checks import folded
 from credalearn._formats import listed, many, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
 from credalearn.app.annotations.table import STATED, Annotations, Origin
-from credalearn.app.readers._content import Raw
+from credalearn.app.readers._content import ROW, Raw
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.sources import numbers, texts
 
@@ -45,9 +45,7 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     items = raw.frame["item"].str.strip_chars()
     if (items.str.len_bytes() != items.str.len_chars()).any():  # ASCII is in form NFC
         items = items.str.normalize("NFC")
-    own = "row" in raw.frame.columns
-    row = pl.col("row").cast(pl.Int64) if own else pl.int_range(pl.len()).alias("row")
-    rows = raw.frame.select(items, row).drop_nulls()
+    rows = raw.frame.select(items, row=pl.col(ROW).cast(pl.Int64)).drop_nulls()
     contents = _item_contents(raw, rows)  # first: votes on different items are no conflict
     groups = parse_map(options.map) if options.map else {}
     if groups and "top_percent" in raw.frame.columns:
@@ -60,7 +58,6 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         raw.source.path,
         name,
         f"{raw.words} ({raw.source.words})",
-        len(raw.frame) + sum(raw.left_out.values()),
         {why: count for why, count in left_out.items() if count},
         item=raw.item,
         notes=notes,
@@ -210,7 +207,7 @@ def _once(
     if options.repeats == "refuse" and len(changed):
         row, before = (int(changed[name][0]) for name in ("row", "row_counted"))
         frame = raw.frame
-        cells = frame.drop("item", "annotator", "row", strict=False)
+        cells = frame.drop("item", "annotator", ROW)
         one, two = (" ".join(shown(x) for x in cells.row(n) if x) for n in (before, row))
         raw.refuse(
             row,
@@ -254,7 +251,7 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, votes: int) -> t
 
 def _shares(raw: Raw, options: ReaderOptions) -> _Tidy:
     """Counts or probabilities: one row per item, one column per class."""
-    given = [column for column in raw.frame.columns if column not in ("item", "row")]
+    given = [column for column in raw.frame.columns if column not in ("item", ROW)]
     classes = list(options.classes or given)
     if set(classes) != set(given) or len(given) < 2:
         raw.source.refuse(

@@ -122,7 +122,7 @@ def read_csv(content: Content) -> Raw:
             )
         label = others[0]
     label = content.source.column(label, option="label")
-    frame = content.text(item=item, annotator=who, label=label).with_row_index("row")
+    frame = content.text(item=item, annotator=who, label=label)
     several = frame["label"].fill_null("").str.starts_with('{"choices"')
     words = f"Label Studio's CSV: item {item!r}, label {label!r}"
     left_out = {"several classes": int(several.sum())}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from credalearn.app.column_names import ITEM, find
-from credalearn.app.readers._content import Content, Raw, chosen
+from credalearn.app.readers._content import ROW, Content, Raw, chosen
 
 _TASK_ANSWERS = "Answer.taskAnswers"
 _SEVERAL = "\0several"
@@ -30,7 +30,7 @@ def read(content: Content) -> Raw:
     columns = {"item": item, "annotator": who}
     columns |= {each: each for each in choices} if choices else {"label": label}
     columns |= {"\0status": "AssignmentStatus"} if "AssignmentStatus" in content.columns else {}
-    frame = content.text(**columns).with_row_index("row")
+    frame = content.text(**columns)
     left_out = {}
     if "\0status" in frame.columns:
         rejected = frame["\0status"].fill_null("").str.strip_chars() == "Rejected"
@@ -42,7 +42,7 @@ def read(content: Content) -> Raw:
         frame = frame.with_columns(label=pl.Series(_task_answers(content, frame), dtype=pl.String))
     several = frame["label"].fill_null("") == _SEVERAL
     left_out["several classes"] = int(several.sum())
-    frame = frame.filter(~several).select("row", "item", "annotator", "label")
+    frame = frame.filter(~several).select(ROW, "item", "annotator", "label")
     words = f"batch results of Mechanical Turk: item {item!r}, label {label!r}"
     return Raw("votes", frame, content.source, words, left_out, item=item)
 
@@ -94,7 +94,7 @@ def _ticked(question: str, choices: list[str]) -> pl.Expr:
 def _task_answers(content: Content, frame: pl.DataFrame) -> list[str | None]:
     """The labels inside the JSON of ``Answer.taskAnswers``."""
     labels: list[str | None] = []
-    for row, text in frame.select("row", "label").iter_rows():
+    for row, text in frame.select(ROW, "label").iter_rows():
         try:
             answer = json.loads(text) if text and text.strip() else None
         except (ValueError, RecursionError):

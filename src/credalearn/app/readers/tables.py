@@ -10,7 +10,7 @@ import polars as pl
 from credalearn._checks import folded
 from credalearn._formats import listed
 from credalearn.app.column_names import ANNOTATOR, AT_LEAST, ITEM, LABEL, TOP, TOP_PERCENT, find
-from credalearn.app.readers._content import Content, Raw
+from credalearn.app.readers._content import ROW, Content, Raw
 from credalearn.app.sources import numbers
 
 # Columns that are often next to votes and are not votes.
@@ -126,9 +126,8 @@ def _read_wide(content: Content) -> Raw:
         )
     # By rows, as a person reads: the votes of the first item first.
     long = (
-        frame.with_row_index("row")
-        .unpivot(people, index=["\0item", "row"])
-        .sort("row", maintain_order=True)
+        frame.unpivot(people, index=["\0item", ROW])
+        .sort(ROW, maintain_order=True)
         .rename({"\0item": "item", "variable": "annotator", "value": "label"})
     )
     words = f"one row per item {item!r}, one column per annotator: {listed(people, 6)}"

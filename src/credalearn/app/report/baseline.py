@@ -20,7 +20,7 @@ class Baseline:
     """The most frequent class as a rival, and what the kept items leave out."""
 
     name: str  # the most frequent class
-    accuracy: float | None  # its accuracy on the test items with a truth; None without any
+    accuracy: float | None  # on the test items, judged as the guarantee is; None without any
     accuracy_kept: float | None  # and on the kept ones
     certified: bool  # whether answering it everywhere would have been certified, too
     # Of each class: its kept test items, those called so, their share, and if any item is.
@@ -67,7 +67,11 @@ def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:
     times = learned.value_counts(sort=True)
     name = min(times.filter(pl.col("count") == times["count"].max())["truth"])
     kept = guarantee.keeps(known["score"].to_numpy(), known["label"].to_list())
-    known = known.with_columns(kept=kept, right=pl.col("truth") == name)
+    wrong, votes = pl.col("truth") != name, pl.sum_horizontal("^n:.*$")
+    known = known.with_columns(kept=kept)
+    if guarantee.against == "a random annotator":
+        known, wrong = known.filter(votes > 0), 1 - pl.col(f"n:{name}") / votes
+    known = known.with_columns(wrong=wrong)
     calibration, test = (known.filter(split=each) for each in ("calibration", "test"))
     held = test.filter("kept")
     called = set(known.filter("kept")["label"])
@@ -79,8 +83,8 @@ def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:
         recall = found / len(own) if len(own) else None
         counts = {"items": len(own), "found": found, "recall": recall}
         recalls.append({"name": each, **counts, "predicted": each in called})
-    judged = (each["right"].to_numpy() for each in (test, held))
-    accuracy, kept_accuracy = (float(right.mean()) if len(right) else None for right in judged)
+    judged = (each["wrong"].to_numpy() for each in (test, held))
+    accuracy, kept_accuracy = (1 - float(each.mean()) if len(each) else None for each in judged)
     passes = _would_pass(calibration, name, guarantee)
     return Baseline(name, accuracy, kept_accuracy, passes, tuple(recalls), TRUTHS[run.truth])
 
@@ -105,14 +109,10 @@ def _would_pass(calibration: pl.DataFrame, name: str, guarantee: Guarantee) -> b
     """Whether a model that always answers this class would have been certified on all items."""
     if calibration.is_empty():
         return False
-    wrong = (calibration["truth"] != name).to_numpy()
-    if guarantee.against == "a random annotator":
-        votes = calibration.select(pl.col("^n:.*$"))
-        wrong = 1 - votes[f"n:{name}"].to_numpy() / votes.sum_horizontal().to_numpy()
     try:
         return certify(
             [0.0] * len(calibration),
-            wrong,
+            calibration["wrong"].to_numpy(),
             max_error=guarantee.max_error,
             confidence=guarantee.confidence or 0.95,
             method=cast(CertifyMethod, guarantee.method),

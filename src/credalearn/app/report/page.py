@@ -1,21 +1,19 @@
 """Everything that the report page shows, computed before any HTML is written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from credalearn.app.images import find_images, thumbnail
 from credalearn.app.report.baseline import Baseline, above_promise, baseline
 from credalearn.app.report.evaluation import NO_TRUTH, HeldOut
+from credalearn.app.report.rule_check import HeldOutCheck, check_rule
 from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
-    Curve,
-    Outcome,
     Slider,
-    outcomes,
     threshold_curve,
     without_truth,
 )
@@ -33,68 +31,11 @@ _MOST_CLASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
-    """True classes against predicted classes."""
-
-    which: str  # which test items are counted: all, kept or deferred
-    items: int  # number of items with a truth
-    wrong: int  # number of wrong labels
-    matrix: tuple[tuple[int, ...], ...]  # by true and predicted class; empty for many classes
-    pairs: tuple[tuple[str, str, int], ...]  # most frequent mistakes: truth, label, items
-
-    @classmethod
-    def of(cls, held_out: HeldOut, which: str, rows: np.ndarray) -> Self:
-        """Count the given rows, bool of shape (N,)."""
-        classes = held_out.classes
-        counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
-        chosen = rows & held_out.judged
-        np.add.at(counts, (held_out.truth[chosen], held_out.label[chosen]), 1)
-        mistakes = counts - np.diag(np.diag(counts))
-        order = np.argsort(-mistakes, axis=None, kind="stable")[:_MOST_PAIRS]
-        pairs = [divmod(int(flat), len(classes)) for flat in order]
-        few = len(classes) <= _MATRIX_CLASSES
-        return cls(
-            which=which,
-            items=int(counts.sum()),
-            wrong=int(mistakes.sum()),
-            matrix=tuple(map(tuple, counts.tolist())) if few else (),
-            pairs=tuple(
-                (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
-            ),
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparedRun:
-    """One run and its test items."""
-
-    run: Run
-    held_out: HeldOut
-    name: str  # of its folder; the whole path where two runs have the same
-
-    @property
-    def curve(self) -> Curve:
-        """Its accuracy-rejection curve, by the score that items are deferred by."""
-        outcomes = threshold_curve(self.held_out, next(iter(self.held_out.scores))).outcomes
-        return Curve(self.name, outcomes)
-
-    @property
-    def certified(self) -> float | None:
-        """Share of its test items that its guarantee keeps; None without one."""
-        rule = self.run.guarantee
-        if rule is None or not rule.certified:
-            return None
-        return float(self.held_out.kept_by(rule).mean())
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The headline: what is promised, and how it does on the test items."""
 
     guarantee: Guarantee | None  # what ``certify`` found; None before
-    outcome: Outcome | None = None  # on the test items
-    kept_and_wrong: float | None = None  # share of the judged items that is kept and wrong
-    disagreement: float | None = None  # share of votes on kept items that differ from the label
+    check: HeldOutCheck | None = None  # what its rule does on the test items
     baseline: Baseline | None = None  # the most frequent class as a rival; None without a promise
     above: str = ""  # whether chance explains more errors than promised; empty without more
     outdated: str | None = None  # why the promise no longer holds, if newer items showed it
@@ -123,9 +64,9 @@ class Page:
     held_out: HeldOut  # the test items
     slider: Slider  # the curves and what the slider shows
     class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
-    confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
+    confusions: list[dict[str, Any]]  # of all items, or of the kept and of the deferred items
     gallery: list[dict[str, Any]] | None  # the least certain test items; None to show none
-    compared: list[ComparedRun]  # this run and others; empty without others
+    compared: list[dict[str, Any]]  # this run and others; empty without others
 
     @property
     def shaded(self) -> bool:
@@ -143,19 +84,19 @@ class Page:
     @property
     def same_items(self) -> bool:
         """Whether all runs were tested on the same items."""
-        return len({frozenset(each.held_out.items) for each in self.compared}) == 1
+        return len({frozenset(each["held_out"].items) for each in self.compared}) == 1
 
     def script_data(self) -> dict[str, Any]:
         """The numbers and texts behind the charts and the slider."""
         data = self.slider.script_data()
-        if self.shaded and self.verdict.outcome and self.verdict.guarantee:
-            coverage, limit = self.verdict.outcome.coverage, self.verdict.guarantee.max_error or 0.0
+        if self.shaded and self.verdict.check and self.verdict.guarantee:
+            coverage, limit = self.verdict.check.coverage, self.verdict.guarantee.max_error or 0.0
             data["region"] = {"right": 100 * coverage, "bottom": 100 - 100 * limit}
         found = self.held_out.reliability
         bins = zip(found.confidence, found.accuracy, found.count, strict=True)
         data["bins"] = [[100 * stated, 100 * right, n] for stated, right, n in bins if n]
         if self.compared:
-            data["runs"] = Slider.chart_data([each.curve for each in self.compared])
+            data["runs"] = Slider.chart_data([each["curve"] for each in self.compared])
         return data
 
 
@@ -173,9 +114,9 @@ def build_page(
     kept, threshold, verdict = None, None, Verdict(None, outdated=run.outdated)
     if guarantee is not None:
         kept = held_out.kept_by(guarantee)
-        verdict = _verdict(run, guarantee, held_out, kept)
-        if verdict.outcome is not None and not guarantee.class_thresholds:
-            threshold = verdict.outcome.threshold  # the slider has one for all classes
+        verdict = _verdict(run, guarantee)
+        if not guarantee.class_thresholds:  # the slider has one for all classes
+            threshold = KEEP_NONE if guarantee.threshold is None else guarantee.threshold
     bounds = (widened.lower, widened.upper) if widened is not None else None
     rows = {"kept": kept, "deferred": ~kept} if kept is not None else {"all": held_out.score >= 0}
     votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
@@ -184,34 +125,53 @@ def build_page(
         held_out=held_out,
         slider=Slider.of(held_out, threshold),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
-        confusions=tuple(Confusion.of(held_out, which, each) for which, each in rows.items()),
+        confusions=[_confusion(held_out, which, each) for which, each in rows.items()],
         gallery=_gallery(held_out, kept, images, bounds, run.texts) if items else None,
         compared=_compared(run, held_out, others) if others else [],
     )
 
 
-def _compared(run: Run, held_out: HeldOut, others: Sequence[Run]) -> list[ComparedRun]:
-    runs = [(run, held_out), *((each, HeldOut.of(each)) for each in others)]
-    paths = [each.path.resolve() for each, _ in runs]
-    names = [path.name for path in paths]
-    names = [path.name if names.count(path.name) == 1 else str(path) for path in paths]
-    return [ComparedRun(*each, name) for each, name in zip(runs, names, strict=True)]
+def _compared(run: Run, held_out: HeldOut, others: Sequence[Run]) -> list[dict[str, Any]]:
+    """This run and others, named by their folders; by the whole path where two have one name."""
+    paths = [each.path.resolve() for each in (run, *others)]
+    names, found = [path.name for path in paths], []
+    for each, path in zip((run, *others), paths, strict=True):
+        items, rule = held_out if each is run else HeldOut.of(each), each.guarantee
+        name = path.name if names.count(path.name) == 1 else str(path)
+        curve = replace(threshold_curve(items, next(iter(items.scores))), name=name)
+        kept = float(items.kept_by(rule).mean()) if rule and rule.certified else None
+        found.append({"run": each, "held_out": items, "name": name, "curve": curve, "kept": kept})
+    return found
 
 
-def _verdict(run: Run, guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray) -> Verdict:
-    limit = KEEP_NONE if guarantee.threshold is None else guarantee.threshold
-    # Thresholds per class: an item is kept where this is at most the largest of them.
-    values = np.where(kept, np.minimum(held_out.score, limit), np.inf)
-    voted = kept & (held_out.votes.sum(1) > 0)
-    shares = held_out.votes[voted, held_out.label[voted]] / held_out.votes[voted].sum(1)
-    outcome = outcomes(held_out, np.array([limit]), values)[0]
+def _confusion(held_out: HeldOut, which: str, rows: np.ndarray) -> dict[str, Any]:
+    """True against predicted classes of some items, bool (N,): a matrix if the classes are few."""
+    classes = held_out.classes
+    counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    chosen = rows & held_out.judged
+    np.add.at(counts, (held_out.truth[chosen], held_out.label[chosen]), 1)
+    mistakes = counts - np.diag(np.diag(counts))
+    order = np.argsort(-mistakes, axis=None, kind="stable")[:_MOST_PAIRS]
+    pairs = [divmod(int(flat), len(classes)) for flat in order]
+    return {
+        "which": which,
+        "items": int(counts.sum()),
+        "wrong": int(mistakes.sum()),
+        "matrix": counts.tolist() if len(classes) <= _MATRIX_CLASSES else [],
+        # The most frequent mistakes: truth, label, items.
+        "pairs": [
+            (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
+        ],
+    }
+
+
+def _verdict(run: Run, guarantee: Guarantee) -> Verdict:
+    check = check_rule(run, guarantee)
     return Verdict(
         guarantee,
-        outcome=outcome,
-        kept_and_wrong=float((kept & held_out.wrong).sum() / held_out.judged.sum()),
-        disagreement=float(1 - shares.mean()) if len(shares) else None,
+        check=check,
         baseline=baseline(run, guarantee) if guarantee.certified else None,
-        above=above_promise(guarantee, outcome.wrong, outcome.judged),
+        above=above_promise(guarantee, check.errors, check.judged_kept),
         outdated=run.outdated,
     )
 

@@ -13,10 +13,11 @@ import polars as pl
 from credalearn._formats import aligned, listed, many, number, percent, shown
 from credalearn.app.facts import Printed, Request
 from credalearn.app.report.baseline import Baseline, above_promise, baseline
+from credalearn.app.report.rule_check import HeldOutCheck, check_rule, item_arrays, judged_by
 from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
-from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
+from credalearn.guarantees import DeferralScore, Guarantee, ScoredItems, by_capacity
 from credalearn.guarantees import certify as certify_scores
 from credalearn.guarantees._truths import LACKING, TRUTHS, Truth
 from credalearn.guarantees.guarantee import SCORE_WORDS
@@ -25,23 +26,6 @@ if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets
 
 _BY_NAME = ("sgr", "conformal-risk-control")  # which take no reference items
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOutCheck:
-    """What a guarantee's rule does on the test items, which had no part in it."""
-
-    items: int  # number of test items
-    kept: int  # how many of them are predicted
-    judged: int  # how many test items can be right or wrong
-    judged_kept: int  # how many of those are predicted
-    errors: float  # how many of these are wrong, or the sum of the shares that disagree
-    promises: tuple[Promise, ...] = ()  # those about classes and costs, with what they are about
-
-    @property
-    def error(self) -> float | None:
-        """Share of the predicted test items that are wrong; None where none can be judged."""
-        return self.errors / self.judged_kept if self.judged_kept else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,7 +72,7 @@ class Certificate(Printed):
         calibration = many(found.num_items + found.left_out, "calibration item")
         rows = [
             (calibration, found.coverage, found.error),
-            (many(check.items, "test item"), check.kept / check.items, check.error),
+            (many(check.items, "test item"), check.coverage, check.error),
         ]
         if self.baseline is not None and self.baseline.accuracy is not None:
             name = f"always {shown(self.baseline.name)}, test items"
@@ -154,7 +138,7 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
             run = run.keeping(requests=(*run.requests, asked))
     if guarantee is not None:
         run = replace(run, guarantee=guarantee)
-        check = _check(run, guarantee)
+        check = check_rule(run, guarantee)
         run = run.keeping(guarantee=guarantee)  # whatever becomes of the sets
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
@@ -168,12 +152,6 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     if sets is not None:
         run = run.keeping(sets=sets.inflation)
     return Certificate(run, guarantee, check, rival, sets)
-
-
-def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
-    """The column of a run's predictions that says how wrong each is, and where it is known."""
-    column = "disagreement" if truth == "a random annotator" else "wrong"
-    return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
 
 
 def _calibration(
@@ -287,18 +265,6 @@ def _answered(run: Run) -> str:
     return f"{start} have already answered {count} ({'; '.join(asked)})"
 
 
-def item_arrays(table: pl.DataFrame, column: str) -> dict[str, Any]:
-    """The arguments of the library's ``certify`` that describe items."""
-    known = table["truth"].is_not_null().all()
-    return {
-        "score": table["score"].to_numpy(),
-        "wrong": table[column].to_numpy(),
-        "groups": table["group"].to_list() if table["group"].count() else None,
-        "predicted": table["label"].to_list(),
-        "truth": table["truth"].to_list() if known else None,
-    }
-
-
 def _by_capacity(run: Run, options: CertifyOptions) -> Guarantee:
     """A threshold by the scores alone; reviewers also get items that cannot be right or wrong."""
     assert options.capacity is not None
@@ -322,32 +288,6 @@ def _with_others(found: Guarantee, others: pl.DataFrame) -> Guarantee:
     """The guarantee with the number of items that cannot be right or wrong."""
     kept = found.keeps(others["score"].to_numpy(), others["label"].to_list())
     return replace(found, left_out=len(kept), left_out_kept=int(kept.sum()))
-
-
-def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
-    column, judged = judged_by(guarantee.against)
-    tested = run.held_out("test")
-    kept = guarantee.keeps(tested["score"].to_numpy(), tested["label"].to_list())
-    known = tested.select(judged).to_series().to_numpy()
-    errors = tested[column].cast(pl.Float64).to_numpy()[kept & known]
-    promises = [each for each in guarantee.all_promises if each.name or each.costs]
-    if guarantee.against == "a random annotator" or not known.any():
-        promises = []  # which are about the true class
-    if promises:
-        items, own = ScoredItems(**item_arrays(tested.filter(known), column)), kept[known]
-        assert items.predicted is not None
-        assert items.truth is not None
-        there = {"called": set(items.predicted.tolist()), "missed": set(items.truth.tolist())}
-        found = [x for x in promises if x.costs or x.name in there[x.kind]]
-        promises = [replace(each.counted(items, own), bound=None) for each in found]
-    return HeldOutCheck(
-        items=len(tested),
-        kept=int(kept.sum()),
-        judged=int(known.sum()),
-        judged_kept=int((kept & known).sum()),
-        errors=float(errors.sum()),
-        promises=tuple(promises),
-    )
 
 
 def _by_class(found: Guarantee) -> str:

@@ -11,8 +11,8 @@ from scipy.stats import fisher_exact, ttest_ind
 
 from credalearn._formats import many, number, percent
 from credalearn.app.item_stream import known_items
+from credalearn.app.report.rule_check import item_arrays, judged_by
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import item_arrays, judged_by
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee, Promise, ScoredItems
 from credalearn.guarantees._betting import betting_p_value
@@ -58,7 +58,7 @@ def drift_check(old: Run, new: Run) -> Drift:
     if not (broken or facts.get("accuracy_dropped")):
         return Drift(lines, facts)
     why = "its guarantee does not hold" if broken else "accuracy dropped significantly"
-    about = f"for {many(len(fresh), 'newer item')} of {new.path}; use a run on newer items."
+    about = f"for {many(len(fresh), 'newer item')}; use {new.path}, which is calibrated on them."
     return Drift(lines, facts, f"{why} {about}")
 
 

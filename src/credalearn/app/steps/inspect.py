@@ -12,7 +12,7 @@ from credalearn._options import Options, option
 from credalearn.app.annotations.agreement import (
     Annotator,
     annotation_facts,
-    annotator_agreement,
+    far_annotators,
     majority,
 )
 from credalearn.app.annotations.table import Annotations
@@ -116,11 +116,10 @@ def inspect(annotations: Annotations, options: InspectOptions | None = None) -> 
     table = consensus(annotations) if compared is None else compared.table()
     if options.output is not None:
         write_frames(options.output, iter([table]), table.schema)
-    people = annotator_agreement(annotations) if kind == "votes" else ()
     return Inspection(
         annotations=annotation_facts(annotations),
         classes=annotations.classes,
-        far=tuple(each for each in people if each.far),
+        far=far_annotators(annotations) if kind == "votes" else (),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
         rules=compared,
         output=options.output,

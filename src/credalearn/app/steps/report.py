@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import polars as pl
 
 from credalearn import __version__
@@ -168,7 +167,7 @@ def annotations_of(run: Run) -> Annotations:
     """The annotations of a run, as training read them."""
     known, table = run.facts.annotations, run.annotations
     items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
-    source = Origin(Path(known.path), known.kind, known.format, len(table))
+    source = Origin(Path(known.path), known.kind, known.format)
     return Annotations(known.kind, items, run.classes, table, source)
 
 
@@ -182,8 +181,7 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
         if not held_out.votes.any():
             raise CredalError("no test item has votes.")
         if skilled:
-            found = dict(zip(said.items, dawid_skene(said), strict=True))
-            posterior = np.stack([found[item] for item in held_out.items])
+            posterior = dawid_skene(said, held_out.items)
         rule = cast(VoteRule, options["labels"])  # a name that is not a rule is refused there
         labels = make_labels(
             said,

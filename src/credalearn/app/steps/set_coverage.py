@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ from credalearn._formats import enumerated, listed, many, number, percent
 from credalearn.app.features import item_column, item_names
 from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
-from credalearn.app.sources import Source, open_source, texts
+from credalearn.app.sources import open_source, texts
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Inflation, Scale, score_strata
@@ -26,7 +26,7 @@ from credalearn.guarantees._bounds import interval
 from credalearn.guarantees.guarantee import SCORE_WORDS
 from credalearn.predictions import CredalPredictions
 
-Tables: TypeAlias = Sequence[Source]  # with the column of the strata; none for strata by score
+Values: TypeAlias = dict[str, str | None]  # by item, of the column of the strata
 _CONFIDENCE = 0.95
 _ENOUGH = 100  # items to choose a scale by
 _CHOOSING = 1 / 3  # of the calibration items, where a run has no out-of-fold predictions,
@@ -169,11 +169,11 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     by, edges = options.stratum or run.deferral_score, tuple[float, ...]()
     if options.stratum is None:
         edges = _score_edges(run, items.table["score"].to_numpy()[usable], coverage)
-    tables, left_out = _tables(run, by, options.table), int((~items.usable).sum())
+    values, left_out = _column_values(run, by, options.table), int((~items.usable).sum())
     if scale is None:
         scale = _narrowest(choosing, coverage, edges) if distance == "box" else "relative-variance"
     chose, items = int(items.usable.sum() - usable.sum()), replace(items, usable=usable)
-    strata, chosen = _strata(run, items, by, edges, tables, coverage), usable
+    strata, chosen = _strata(run, items, by, edges, values, coverage), usable
     if strata is not None and not _enough(strata.count(REST), coverage):
         # Too few together, too: sets of such items contain everything.
         chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
@@ -183,7 +183,7 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     )
     if found.vacuous:
         raise CredalError(
-            "these sets cannot be certified, and the run's stay as they were. "
+            "these sets cannot be certified, and nothing was changed. "
             f"{found.sentence()} To fix: annotate more items and recalibrate, or lower "
             f"set_coverage={coverage:g}."
         )
@@ -192,7 +192,7 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     if run.facts.group is not None:
         num_groups = len(np.unique(items.table["group"].to_numpy()[chosen].astype(str)))
         found = replace(found, group=run.facts.group, num_groups=num_groups)
-    wide = widened(run, found, voted_items(run, "test"), tables)
+    wide = widened(run, found, voted_items(run, "test"), values)
     return replace(wide, left_out=left_out, chose=chose)
 
 
@@ -201,13 +201,13 @@ def _strata(
     items: VotedItems,
     by: str,
     edges: tuple[float, ...],
-    tables: Tables,
+    values: Values,
     coverage: float,
 ) -> list[str] | None:
     """Strata of the usable calibration items; those with too few items are put together."""
     if by in SCORE_WORDS and not edges:
         return None
-    names = _strata_of_table(run, by, edges, items.table.filter(items.usable), tables)
+    names = _strata_of_table(run, by, edges, items.table.filter(items.usable), values)
     if by in SCORE_WORDS:
         return names
     enough = {name for name, count in Counter(names).items() if _enough(count, coverage)}
@@ -251,13 +251,15 @@ def _narrowest(items: VotedItems, coverage: float, edges: tuple[float, ...]) -> 
     return narrowest_scale(*given, coverage=coverage, strata=strata, among=scales)
 
 
-def widened(run: Run, inflation: Inflation, items: VotedItems, tables: Tables = ()) -> WidenedSets:
+def widened(
+    run: Run, inflation: Inflation, items: VotedItems, values: Values | None = None
+) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
     predicted, usable, guarantee = items.predicted, items.usable, run.guarantee
     strata = None
     if inflation.strata and inflation.by is not None:
-        tables = tables or _tables(run, inflation.by)
-        strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, tables)
+        values = _column_values(run, inflation.by) if values is None else values
+        strata = _strata_of_table(run, inflation.by, inflation.edges, items.table, values)
         strata = strata if inflation.by in SCORE_WORDS else _known(strata, inflation)
     wide = predicted.conformalize(inflation, strata=strata)
     seen = int(usable.sum())
@@ -296,14 +298,20 @@ def _score_edges(run: Run, score: np.ndarray, coverage: float) -> tuple[float, .
 
 
 def _strata_of_table(
-    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, tables: Tables
+    run: Run, by: str, edges: tuple[float, ...], rows: pl.DataFrame, values: Values
 ) -> list[str]:
     """Strata of items of the run, by score, label or a column."""
     if by in SCORE_WORDS:
         return score_strata(rows[by.replace("-", "_")].to_numpy(), edges)
-    label = by == LABEL
-    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), tables)
-    return [str(each) for each in values]
+    if by == LABEL:
+        return rows[LABEL].to_list()
+    missing = [item for item in rows["item"] if item not in values]
+    if missing:
+        raise CredalError(
+            f"no row with {by!r} for {many(len(missing), 'item')} of {run.path}: "
+            f"{listed(missing, 3)}. To fix: pass the whole table with table=."
+        )
+    return [str(values[item]) for item in rows["item"]]
 
 
 def strata_of_batch(
@@ -336,24 +344,19 @@ def _known(values: Iterable[str | None], inflation: Inflation) -> list[str]:
     return [str(each) if str(each) in names else REST for each in values]
 
 
-def _tables(run: Run, by: str | None, table: Any = None) -> Tables:
-    inputs = run.facts.inputs
+def _column_values(run: Run, column: str, table: Any = None) -> Values:
+    """The values of a column of the inputs, as text; of a score and the label none."""
+    if column in (*SCORE_WORDS, LABEL):
+        return {}
+    inputs, found = run.facts.inputs, Values()
     table = inputs.table or None if table is None else table
     paths = [inputs.path, *inputs.later] if table is None else [table]
-    if by in (*SCORE_WORDS, LABEL):
-        return []
     if table is None and not all(Path(each).exists() for each in paths):  # or was never a file
         raise CredalError(
-            f"the column {by!r} was in {listed(paths)}, which is no file now. To fix: pass the "
+            f"the column {column!r} was in {listed(paths)}, which is no file now. To fix: pass the "
             "table with table=."
         )
-    return [open_source(each) for each in paths]
-
-
-def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> list[str | None]:
-    """The values of a column of the inputs, as text, for these items."""
-    inputs, found = run.facts.inputs, dict[str, str | None]()
-    for source in tables:
+    for source in map(open_source, paths):
         name = source.column(column, option="stratum")
         named = item_column(source, (inputs.item,), (*inputs.features, name))
         block = source.read((named, name))
@@ -363,10 +366,4 @@ def _column_values(run: Run, column: str, items: list[str], tables: Tables) -> l
             values = known.map_elements(lambda x: f"{x:g}", pl.String)
         text = texts(values.to_frame()).to_series().str.strip_chars()
         found |= zip(item_names(source, block[named]), text, strict=True)
-    missing = [item for item in items if item not in found]
-    if missing:
-        raise CredalError(
-            f"no row with {column!r} for {many(len(missing), 'item')} of {run.path}: "
-            f"{listed(missing, 3)}. To fix: pass the whole table with table=."
-        )
-    return [found[item] for item in items]
+    return found

@@ -176,24 +176,17 @@ def judged_by_skill(data: Dataset) -> Dataset:
     """The dataset whose truth is the class that Dawid and Skene's model of all votes favors."""
     if data.options.gold is not None:
         return data
-    posterior, voted = _posterior(data, data.items), data.counts.sum(1) > 0
+    posterior, voted = dawid_skene(data.annotations, data.items), data.counts.sum(1) > 0
     return data.with_values(
         truth=np.where(voted, posterior.argmax(1), -1), truth_source="dawid-skene"
     )
-
-
-def _posterior(data: Dataset, items: Sequence[str], among: np.ndarray | None = None) -> np.ndarray:
-    """Dawid and Skene's posterior of these items, shape (N, K), from the votes about ``among``."""
-    row_of = {item: row for row, item in enumerate(data.annotations.items)}
-    return dawid_skene(data.annotations, among=among)[[row_of[item] for item in items]]
 
 
 def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
     """Labels of the training items, which depend on the votes about these alone."""
     posterior, items = None, [data.items[row] for row in rows]
     if options.skill == "dawid-skene":
-        among = np.isin(np.array(data.annotations.items, dtype=object), items)
-        posterior = _posterior(data, items, among)
+        posterior = dawid_skene(data.annotations, items, alone=True)
     return make_labels(
         data.annotations,
         data.counts[rows],
