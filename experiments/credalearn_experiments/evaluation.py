@@ -185,7 +185,7 @@ def set_sizes(
         rest = voted[~half]
         for coverage in (90, 95):
             inflation = voted[half].inflation(counts[half], coverage=coverage / 100)
-            covered = inflation.covers(counts[~half], rest.lower, rest.upper, rest.probs)
+            covered = rest.covers(counts[~half], inflation)
             found[f"set_coverage_{coverage}"].append(float(covered.double().mean()))
             found[f"set_width_{coverage}"].append(_width(rest.conformalize(inflation)))
         plain = voted[half].inflation(counts[half], coverage=0.9, scale="none")

@@ -219,11 +219,15 @@ class CredalPredictions:
     def conformalize(self, inflation: Inflation, *, strata: Sequence[str] | None = None) -> Self:
         """The same predictions with every set widened to its box; classes and ``probs`` stay.
 
+        A ball becomes the box around it; :meth:`covers` is about the ball itself.
+
         Args:
             inflation: The result of :meth:`inflation` on calibration items.
             strata: Stratum of each item, where the inflation has strata.
         """
-        lower, upper = inflation.widen(self.lower, self.upper, self.probs, strata=strata)
+        from credalearn.conformal._calibration import widened_bounds
+
+        lower, upper = widened_bounds(self, inflation, strata)
         return type(self)(self.probs, lower, upper, concentration=self.concentration)
 
     def covers(
@@ -234,7 +238,9 @@ class CredalPredictions:
         For predictions that :meth:`conformalize` has not widened yet; ``observed``, ``inflation``
         and ``strata`` as there and in :meth:`inflation`.
         """
-        return inflation.covers(observed, self.lower, self.upper, self.probs, strata=strata)
+        from credalearn.conformal._calibration import covered
+
+        return covered(self, observed, inflation, strata)
 
     def to_polars(self, classes: Sequence[Any] | None = None) -> Any:
         """One row per item as a polars table: ``probability_0``, ``lower_0``, ``upper_0``, ….

@@ -139,9 +139,9 @@ def test_new_items_are_covered_as_promised(kind: str, distance: Distance, scale:
 
 
 @pytest.mark.catches(
-    "conformal/inflation.py",
-    "radii = [known.get(str(name), math.inf) for name in strata]",
-    "radii = [self.radius for name in strata]",
+    "conformal/_calibration.py",
+    "radii = [radius_of.get(str(name), math.inf) for name in strata]",
+    "radii = [inflation.radius for name in strata]",
 )
 def test_strata_are_covered_separately() -> None:
     """One radius covers what is clear too often and what is unclear too rarely; strata do not."""

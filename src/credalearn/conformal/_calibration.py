@@ -18,6 +18,7 @@ from torch import Tensor
 
 from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, rank_of
 from credalearn.errors import CredalError
+from credalearn.sets import Intervals
 from credalearn.sets._checks import as_floats, as_votes, require, require_shape
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _LEAST = 0.001
 _STEPS = 400  # of expectation maximization
 _DRAWS = 30  # per item
 
+# Every set is wider by this, so that rounding never loses the item that the radius comes from: in
+# float32 a probability is off by up to 3e-8.
+_SLACK = 1e-7
 
 # What each is for: see ``Inflation``.
 SCALES: dict[Scale, Callable[[Tensor], Tensor]] = {
@@ -154,6 +158,62 @@ def calibrate(
         for name in sorted(set(names.tolist()))
     )
     return replace(asked, radius=max(each.radius for each in parts), strata=parts)
+
+
+def widened_bounds(
+    predicted: "CredalPredictions", inflation: Inflation, strata: Sequence[str] | None
+) -> tuple[Tensor, Tensor]:
+    """Reachable bounds of the widened sets, or of boxes around balls; ``probs`` stays inside."""
+    low, high = _box(predicted, inflation, strata)
+    tight, inside = Intervals(low.clamp(0, 1), high.clamp(0, 1)), predicted.probs.double()
+    low = (tight.lower - _SLACK).clamp(min=0).minimum(inside)
+    high = (tight.upper + _SLACK).clamp(max=1).maximum(inside)
+    return low.to(predicted.lower.dtype), high.to(predicted.upper.dtype)
+
+
+def covered(
+    predicted: "CredalPredictions",
+    observed: ArrayLike,
+    inflation: Inflation,
+    strata: Sequence[str] | None,
+) -> Tensor:
+    """Whether each item's observed distribution lies in its widened set, shape (N,), bool."""
+    shares = as_shares(observed, predicted.lower)
+    if inflation.distance == "box":
+        low, high = _box(predicted, inflation, strata)
+        return ((shares >= low) & (shares <= high)).all(1)
+    far = BALLS[inflation.distance](shares, predicted.probs.double())
+    return far <= _room(predicted.probs, inflation, strata)[:, 0]
+
+
+def _box(
+    predicted: "CredalPredictions", inflation: Inflation, strata: Sequence[str] | None
+) -> tuple[Tensor, Tensor]:
+    """Both bounds, widened, around ``probs``; in float64."""
+    inside, room = predicted.probs.double(), _room(predicted.probs, inflation, strata)
+    if inflation.distance == "kullback-leibler":
+        return kullback_leibler_bounds(inside, room)
+    if inflation.distance == "total-variation":
+        return inside - room, inside + room
+    room = stretch_of(inside, inflation.scale) + room
+    lower, upper = predicted.lower.double() - room, predicted.upper.double() + room
+    return lower.minimum(inside), upper.maximum(inside)
+
+
+def _room(probs: Tensor, inflation: Inflation, strata: Sequence[str] | None) -> Tensor:
+    """By how much each bound moves, shape (N, 1) or (N, K)."""
+    unit = scale_of(probs.double(), inflation.distance, inflation.scale)
+    if not inflation.strata:
+        return inflation.radius * unit + _SLACK
+    if strata is None or len(strata) != len(probs):
+        raise CredalError(
+            f"these sets have strata ({inflation.by or 'by name'}). To fix: pass the stratum of "
+            f"each of the {len(probs)} items."
+        )
+    radius_of = {each.name: each.radius for each in inflation.strata}
+    # An item of a stratum that was not calibrated may be anything.
+    radii = [radius_of.get(str(name), math.inf) for name in strata]
+    return unit.new_tensor(radii)[:, None] * unit + _SLACK
 
 
 def narrowest_scale(

@@ -4,25 +4,17 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal, Self, final, get_args
+from typing import Literal, Self, final, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
 from credalearn._formats import about_groups, many, number, percent
 from credalearn.errors import CredalError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 Distance = Literal["box", "total-variation", "kullback-leibler"]
 Scale = Literal["relative-variance", "binomial", "stretched", "top-probability", "none"]
 Target = Literal["votes", "distribution"]
-
-# Every set is wider by this, so that rounding never loses the item that the radius comes from: in
-# float32 a probability is off by up to 3e-8.
-_SLACK = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +87,11 @@ class Inflation:
 
     Example:
         >>> import torch
+        >>> from credalearn import CredalPredictions
         >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
         >>> point = torch.tensor([[0.95, 0.03, 0.02]])
-        >>> found.widen(point, point, point)
+        >>> wide = CredalPredictions.from_probs(point).conformalize(found)
+        >>> wide.lower, wide.upper
         (tensor([[0.8500, 0.0000, 0.0000]]), tensor([[1.0000, 0.1300, 0.1200]]))
         >>> print(found.sentence())
         On average over calibration sets, the vote shares of at least 90 % of new items lie in their
@@ -176,50 +170,6 @@ class Inflation:
             promise += f" This holds separately for each {what}: {names}."
         return f"{promise} {about_groups(self.num_groups, self.items, self.group)}".rstrip()
 
-    def widen(
-        self,
-        lower: "Tensor",
-        upper: "Tensor",
-        probs: "Tensor",
-        *,
-        strata: Sequence[str] | None = None,
-    ) -> tuple["Tensor", "Tensor"]:
-        """The reachable bounds of the widened sets, both of shape (N, K); ``probs`` stays inside.
-
-        For a ball these are the bounds of the box around it; :meth:`covers` is about the ball
-        itself. Arguments as for :meth:`covers`.
-        """
-        from credalearn.sets import Intervals
-
-        low, high = self._box(lower, upper, probs, strata)
-        tight, inside = Intervals(low.clamp(0, 1), high.clamp(0, 1)), probs.double()
-        low = (tight.lower - _SLACK).clamp(min=0).minimum(inside)
-        high = (tight.upper + _SLACK).clamp(max=1).maximum(inside)
-        return low.to(lower.dtype), high.to(upper.dtype)
-
-    def covers(
-        self,
-        observed: ArrayLike,
-        lower: "Tensor",
-        upper: "Tensor",
-        probs: "Tensor",
-        *,
-        strata: Sequence[str] | None = None,
-    ) -> "Tensor":
-        """Whether each item's observed distribution lies in its widened set, shape (N,), bool.
-
-        ``observed`` are votes or shares by class, (N, K); ``lower``, ``upper`` and ``probs`` the
-        predictions; ``strata`` the stratum of each item, N names, where there are strata.
-        """
-        from credalearn.conformal._calibration import BALLS, as_shares
-
-        shares = as_shares(observed, lower)
-        if self.distance == "box":
-            low, high = self._box(lower, upper, probs, strata)
-            return ((shares >= low) & (shares <= high)).all(1)
-        far = BALLS[self.distance](shares, probs.double())
-        return far <= self._room(probs, strata)[:, 0]
-
     def to_json(self) -> str:
         """The inflation as JSON, with its sentence for readers; an infinite radius is null."""
         known = asdict(self) | {"sentence": self.sentence()}
@@ -244,34 +194,3 @@ class Inflation:
             raise CredalError(
                 f"not an inflation of sets: {why}. To fix: calibrate again."
             ) from error
-
-    def _box(
-        self, lower: "Tensor", upper: "Tensor", probs: "Tensor", strata: Sequence[str] | None
-    ) -> tuple["Tensor", "Tensor"]:
-        """Both bounds, widened, around ``probs``; in float64."""
-        from credalearn.conformal._calibration import kullback_leibler_bounds, stretch_of
-
-        inside, room = probs.double(), self._room(probs, strata)
-        if self.distance == "kullback-leibler":
-            return kullback_leibler_bounds(inside, room)
-        if self.distance == "total-variation":
-            return inside - room, inside + room
-        room = stretch_of(inside, self.scale) + room
-        return (lower.double() - room).minimum(inside), (upper.double() + room).maximum(inside)
-
-    def _room(self, probs: "Tensor", strata: Sequence[str] | None) -> "Tensor":
-        """By how much each bound moves, shape (N, 1) or (N, K)."""
-        from credalearn.conformal._calibration import scale_of
-
-        unit = scale_of(probs.double(), self.distance, self.scale)
-        if not self.strata:
-            return self.radius * unit + _SLACK
-        if strata is None or len(strata) != len(probs):
-            raise CredalError(
-                f"these sets have strata ({self.by or 'by name'}). To fix: pass the stratum of "
-                f"each of the {len(probs)} items."
-            )
-        known = {each.name: each.radius for each in self.strata}
-        # An item of a stratum that was not calibrated may be anything.
-        radii = [known.get(str(name), math.inf) for name in strata]
-        return unit.new_tensor(radii)[:, None] * unit + _SLACK

@@ -15,7 +15,7 @@ import pytest
 import torch
 from PIL import Image
 
-from credalearn import CredalError, metrics
+from credalearn import CredalError, CredalPredictions, metrics
 from credalearn._formats import percent
 from credalearn.app.images import THUMBNAIL_BYTES
 from credalearn.app.report.baseline import baseline
@@ -251,13 +251,10 @@ def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str)
     assert (first.format, first.size) == ("JPEG", (64, 48))
     cards = page.split('<ul class="gallery">')[1].split("</ul>")[0].split("<li>")[1:]
     assert run.sets is not None
-    bounds = run.sets.widen(
-        *(
-            torch.tensor(table.select(f"{part}:{name}" for name in run.classes).to_numpy())
-            for part in ("lower", "upper", "p")
-        ),
-        strata=score_strata(table["score"].to_numpy(), run.sets.edges),
-    )
+    columns = ([f"{part}:{name}" for name in run.classes] for part in ("p", "lower", "upper"))
+    predicted = CredalPredictions(*(torch.tensor(table[each].to_numpy()) for each in columns))
+    strata = score_strata(table["score"].to_numpy(), run.sets.edges)
+    wide = predicted.conformalize(run.sets, strata=strata)
     for row, text in enumerate(cards):
         assert re.findall("<dt>(.*?)</dt>", text) == ["model", "truth", "votes"]
         shown = re.findall(
@@ -269,7 +266,7 @@ def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str)
         assert heads == [percent(value, decimals=0)[:-2] for value in wanted]
         for name, numbers in shown:
             k = run.classes.index(name)
-            low, high = (percent(float(bound[row, k]), decimals=0) for bound in bounds)
+            low, high = (percent(float(x[row, k]), decimals=0) for x in (wide.lower, wide.upper))
             assert numbers == f"{low[:-2]}–{high}".replace(" %", "\N{NO-BREAK SPACE}%")
 
 
