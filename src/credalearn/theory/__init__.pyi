@@ -1,6 +1,5 @@
 """The theory as tools: tests of label sets, the risks they allow, the generalization bound."""
 
-from credalearn.theory.consistency import can_reject as can_reject
 from credalearn.theory.consistency import consistent as consistent
 from credalearn.theory.consistency import votes_to_reject as votes_to_reject
 from credalearn.theory.coverage import RuleCoverage as RuleCoverage

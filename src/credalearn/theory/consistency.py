@@ -7,7 +7,7 @@ from torch import Tensor
 
 from credalearn._checks import check_number
 from credalearn.guarantees._bounds import binomial_tail
-from credalearn.sets._checks import as_floats, as_tensor, as_votes, require_bounds, require_shape
+from credalearn.sets._checks import as_floats, as_votes, require_bounds, require_shape
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
 
@@ -51,29 +51,12 @@ def consistent(
     return torch.from_numpy(~rejected.any(1))
 
 
-def can_reject(
-    num_votes: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05
-) -> Tensor:
-    """Whether some outcome of this many votes would reject the set, bool (N,).
-
-    With one or two votes most sets can never be rejected. ``num_votes`` has shape (N,); the other
-    arguments are those of :func:`consistent`.
-
-    Example:
-        >>> can_reject([4, 6], [[0.5, 0.0], [0.5, 0.0]], [[1.0, 0.5], [1.0, 0.5]])
-        tensor([False,  True])
-    """
-    fewest = votes_to_reject(lower, upper, level=level)
-    given = as_tensor(num_votes, name="num_votes")
-    require_shape(given, fewest.shape, name="num_votes")
-    return as_votes(given[:, None], name="num_votes").cpu()[:, 0] >= fewest
-
-
 def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) -> Tensor:
     r"""The smallest number of votes that can reject the set, float64 (N,); inf where none can.
 
     The least m with :math:`(1 - \ell_k)^m < \alpha` or :math:`u_k^m < \alpha` for some class: if
-    nobody votes for it, or everybody. Arguments and α as in :func:`consistent`.
+    nobody votes for it, or everybody. With one or two votes most sets can never be rejected.
+    Arguments and α as in :func:`consistent`.
 
     Example:
         >>> votes_to_reject([[0.5, 0.0], [0.0, 0.0]], [[1.0, 0.5], [1.0, 1.0]])

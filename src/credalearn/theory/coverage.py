@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.votes import USING
-from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
+from credalearn.theory.consistency import consistent, votes_to_reject
 from credalearn.theory.splits import Half
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
@@ -132,14 +132,15 @@ def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]
         sets = from_posterior(soft, building.sum(1), rule=rule, **options)
     top, rows = sets.reference.argmax(1).numpy(), np.arange(len(held))
     stated, share = sets.lower.numpy()[rows, top], held[rows, top] / held.sum(1)
+    votes_needed = votes_to_reject(sets.lower, sets.upper, level=level).numpy()
     values = {
         "diameter": sets.diameter(),
         "agree": consistent(held, sets.lower, sets.upper, level=level),
-        "testable": can_reject(held.sum(1), sets.lower, sets.upper, level=level),
+        "testable": held.sum(1) >= votes_needed,
         "stated": stated,
         "held_out": share,
         "gap": share - stated,
-        "votes_needed": votes_to_reject(sets.lower, sets.upper, level=level),
+        "votes_needed": votes_needed,
     }
     return np.stack([np.asarray(values[name], np.float64) for name in _VALUES], axis=1)
 
