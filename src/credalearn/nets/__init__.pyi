@@ -1,6 +1,5 @@
 """Backbones that return features, and the heads on top of them."""
 
-from credalearn.nets.backbones import BACKBONE_NAMES as BACKBONE_NAMES
 from credalearn.nets.backbones import BACKBONES as BACKBONES
 from credalearn.nets.backbones import Backbone as Backbone
 from credalearn.nets.backbones import build_backbone as build_backbone

@@ -39,8 +39,7 @@ BACKBONES: dict[str, Callable[..., nn.Module]] = {
     "wrn-28-4": WideResNet28x4,
 }
 
-PACKAGES = ("torchvision", "timm")
-BACKBONE_NAMES = ", ".join(map(repr, (*BACKBONES, *(f"{package}:NAME" for package in PACKAGES))))
+_PACKAGES = ("torchvision", "timm")
 
 
 def build_backbone(
@@ -63,12 +62,13 @@ def build_backbone(
         return made.cpu()
     name = backbone if isinstance(backbone, str) else ""
     package, _, model = name.partition(":")
-    if package in PACKAGES and model:
+    if package in _PACKAGES and model:
         return _outside_backbone(name, image_channels(input_shape, backbone=name), path)
     if name not in BACKBONES:
+        names = ", ".join(map(repr, ("auto", *BACKBONES, *(f"{each}:NAME" for each in _PACKAGES))))
         raise CredalError(
-            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
-            f"features, or a function that makes one; got {backbone!r}."
+            f"backbone must be one of {names} or a torch.nn.Module that returns features, or a "
+            f"function that makes one; got {backbone!r}."
         )
     build = BACKBONES[name]
     places_dropout = getattr(build, "places_dropout", False)
@@ -96,10 +96,12 @@ def build_network(
     return Network.on(built, inputs[:2].cpu(), **shape)
 
 
-def read_weights(path: Path, *, part: str = "") -> dict[str, Tensor]:
+def read_weights(
+    path: Path, *, part: str = "", fix: str = "give the path of the state dict"
+) -> dict[str, Tensor]:
     """The tensors of a state dict; from a saved classifier, this part of its first network."""
     if not path.is_file():
-        raise CredalError(f"there is no file {path}. To fix: give the path of the state dict.")
+        raise CredalError(f"there is no file {path}. To fix: {fix}.")
     try:
         safe = path.suffix == ".safetensors"
         found: Any = load_file(path) if safe else torch.load(path, "cpu", weights_only=True)
@@ -134,12 +136,10 @@ def _outside_backbone(name: str, channels: int, weights: Path | None) -> nn.Modu
     build = _from_timm if package == "timm" else _from_torchvision
     network, classifiers, address = build(imported(package, name), model, channels)
     if weights is not None:
-        if not weights.is_file():
-            fix = f"download the weights of {name!r} from {address}"
-            raise CredalError(f"there is no file {weights}. To fix: {fix}.")
+        fix = f"download the weights of {name!r} from {address}"
         own = {
             _OLD_DENSENET.sub(r"\1\2", key): tensor
-            for key, tensor in read_weights(weights, part="backbone.network.").items()
+            for key, tensor in read_weights(weights, part="backbone.network.", fix=fix).items()
             if not key.startswith(tuple(f"{each}." for each in classifiers))
         }
         load_weights(network, own, source=weights)
