@@ -48,9 +48,9 @@ class ItemEvidence:
 
     def p_values(self, rate: float, risk: float, number: float | None = None) -> np.ndarray:  # noqa: ARG002
         """P-values of "the rate is this or more", shape (T,); with ``number``, of so many items."""
-        found = self if number is None else self.grown(number)
-        p_values = p_value(found.errors, np.maximum(found.kept, 1), rate, binary=found.binary)
-        return np.where(found.kept > 0, p_values, 1.0)
+        items = self if number is None else self.grown(number)
+        p_values = p_value(items.errors, np.maximum(items.kept, 1), rate, binary=items.binary)
+        return np.where(items.kept > 0, p_values, 1.0)
 
     def grown(self, number: float) -> Self:
         """As if there were so many items with the same scores and rates."""
@@ -112,21 +112,25 @@ class Sequence:
         reference: ScoredItems | None = None,
     ) -> Self:
         """The sequence that tests these promises on these items."""
-        ordered, source = np.sort(items.score), items if reference is None else reference
+        ordered = np.sort(items.score)
         if method in ALONE:
             thresholds = np.unique(ordered)
         else:
-            scores = np.sort(source.score)
+            scores = ordered if reference is None else np.sort(reference.score)
             places = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(scores)).astype(int) - 1
             thresholds = np.unique([*scores[places], max(scores[-1], ordered[-1])])
-        found = [
-            tuple(evidence(each, promise, thresholds, method == "betting") for promise in promises)
-            for each in (items, source)
-        ]
-        shares = np.searchsorted(ordered, thresholds, side="right") / len(items)
-        expected = None if reference is None else found[1]
-        rates = tuple(each.rate for each in promises)
-        return cls(method, thresholds, shares, found[0], expected, rates)
+
+        def evidence_of(some: ScoredItems) -> tuple[Evidence, ...]:
+            return tuple(evidence(some, each, thresholds, method == "betting") for each in promises)
+
+        return cls(
+            method=method,
+            thresholds=thresholds,
+            shares=np.searchsorted(ordered, thresholds, side="right") / len(items),
+            evidence=evidence_of(items),
+            reference=None if reference is None else evidence_of(reference),
+            rates=tuple(each.rate for each in promises),
+        )
 
     def p_values(self, risk: float, number: float | None = None) -> np.ndarray:
         """Largest p-value of all promises at each threshold; expected ones for another number."""
