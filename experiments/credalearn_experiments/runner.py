@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from credalearn._folds import Rows
-from credalearn._method_training import said, teaching_folds, widened
+from credalearn._method_training import teacher_probs, teaching_folds, widened
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import taught_labels
 from credalearn.methods import METHODS, Model
@@ -178,7 +178,7 @@ class Runner:
         if not run.teachers:
             return inputs, labels, ()
         teachers, setting = self._teachers(run), run.setting
-        taught = taught_labels(said(teachers, inputs)).to(self.device)
+        taught = taught_labels(teacher_probs(teachers, inputs)).to(self.device)
         changed = setting.mix != "none" or (setting.augment and inputs.ndim == 4)
         return inputs, taught, tuple(each.members[0] for each in teachers) if changed else ()
 
@@ -196,7 +196,7 @@ class Runner:
         model = Model.from_members(method, members, inputs, labels, random_state=run.seed)
         if not run.teachers:
             return model
-        probs = said(self._teachers(run), inputs)
+        probs = teacher_probs(self._teachers(run), inputs)
         return widened(model, inputs, labels, probs, self._folds(run, run.seed))
 
     def _keep(self, run: Run, members: tuple[Network, ...], seconds: float) -> None:

@@ -56,8 +56,8 @@ def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The most similar of ``words``; None if none is close."""
     close = {folded(each): each for each in words}
-    found = get_close_matches(folded(word), close, n=1, cutoff=0.7)
-    return close[found[0]] if found else None
+    matches = get_close_matches(folded(word), close, n=1, cutoff=0.7)
+    return close[matches[0]] if matches else None
 
 
 def folded(word: str) -> str:

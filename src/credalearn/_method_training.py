@@ -72,9 +72,9 @@ class MethodTraining:
         model = Model.from_members(self.method, networks, inputs, labels, random_state=state)
         return model, np.array(losses).mean(0).tolist() if losses else []
 
-    def beside(self, suffix: str) -> Path | None:
-        """The checkpoint of another training, such as that of one member of an ensemble."""
-        return self.checkpoint and self.checkpoint.with_stem(f"{self.checkpoint.stem}-{suffix}")
+    def checkpoint_of(self, part: str) -> Path | None:
+        """The checkpoint of a part, such as one member of an ensemble; None without checkpoints."""
+        return self.checkpoint and self.checkpoint.with_stem(f"{self.checkpoint.stem}-{part}")
 
     def _fit_taught(self, inputs: Tensor, labels: CredalSet, groups: np.ndarray | None) -> Trained:
         """A student of softmax networks that the same backbone, recipe and data make."""
@@ -85,12 +85,13 @@ class MethodTraining:
                 self,
                 method=METHODS["softmax"],
                 recipe=replace(self.recipe, random_state=state + 1 + number),
-                checkpoint=self.beside(f"teacher-{number}"),
+                checkpoint=self.checkpoint_of(f"teacher-{number}"),
                 progress=None if self.progress is None else "softmax",
             )
             rows = np.flatnonzero((folds != number) | (method.teachers != "cross-fitted"))
             teachers.append(teacher.fit(inputs[rows], labels[rows])[0])
-        training = self._training(0, inputs, taught_labels(probs := said(teachers, inputs)))
+        probs = teacher_probs(teachers, inputs)
+        training = self._training(0, inputs, taught_labels(probs))
         if self.augment != "none":
             networks = tuple(each.members[0] for each in teachers)
             training = replace(training, teachers=networks)
@@ -120,7 +121,7 @@ class MethodTraining:
             recipe=recipe,
             augment=augment if inputs.ndim == 4 else None,
             mix=mix,
-            checkpoint=self.checkpoint if alone else self.beside(f"{number}"),
+            checkpoint=self.checkpoint if alone else self.checkpoint_of(f"{number}"),
             stop=None if self.stop is None else partial(self.stop, network),
         )
 
@@ -141,13 +142,13 @@ def teaching_folds(labels: CredalSet, groups: np.ndarray | None, *, random_state
     return make_folds(right, groups, random_state=random_state, count=ENSEMBLE_SIZE)
 
 
-def said(teachers: Sequence[Model], items: Tensor) -> Tensor:
-    """What M teachers say of items, shape (N, M, K)."""
+def teacher_probs(teachers: Sequence[Model], items: Tensor) -> Tensor:
+    """Probabilities of M teachers for items, shape (N, M, K)."""
     return torch.stack([each.predict(items).probs for each in teachers], 1)
 
 
 def widened(model: Model, inputs: Tensor, labels: CredalSet, probs: Tensor, folds: Rows) -> Model:
-    """A student with the factor of its boxes, given what its teachers said of the items."""
+    """A student with the factor of its boxes, given its teachers' probabilities (N, M, K)."""
     predict = partial(model.method.predictions, model.outputs(inputs))
     if model.method.teachers == "ensemble":
         return replace(model, state=as_wide_as(predict, taught_labels(probs)))

@@ -80,10 +80,10 @@ class Search:
 def select(search: Search, stopped: Event) -> Selected:
     """Compare the candidates on folds, and fit the best one on all items."""
     search = replace(search, report=interrupted(search.report, stopped))
-    items, better = search.items, _better if search.method.teachers is None else _taught
+    items, learn = search.items, _better if search.method.teachers is None else _taught
     path = linear_path(items, search.folds, items.labels.reference, search.report)
-    choice, model, found = better(search, path)
-    return replace(choice, log_likelihood=-items.cost(found.probs)), model, found
+    choice, model, predicted = learn(search, path)
+    return replace(choice, log_likelihood=-items.cost(predicted.probs)), model, predicted
 
 
 def logistic_regression(items: Items, folds: Rows) -> Tensor:
@@ -171,19 +171,19 @@ def _better(search: Search, path: LinearPath) -> Selected:
     for problem, rows, center in zip(path.problems, rows_outside(folds), path.centers, strict=True):
         heads = problem.fit_credal(items.labels[rows], path.penalty, center)
         models.append(_model(problem.network(heads), SELECTED_METHOD))
-    found, tried = out_of_fold(models, path.inputs, folds), path.tried
+    predicted, tried = out_of_fold(models, path.inputs, folds), path.tried
     # Enough items, dense and without weights, as the training of networks takes them.
     dense = isinstance(items.inputs, Tensor) and items.weight is None
     if dense and len(items) >= _ITEMS and items.inputs.shape[1] <= _FEATURES:
         tried += 1
-        better = _better_network(search, found.probs, tried)
-        if better is not None:
-            return better
+        with_network = _better_network(search, predicted.probs, tried)
+        if with_network is not None:
+            return with_network
     search.report("linear model: fit on all items", 0.95)
     problem, center = _last_fit(items, path)
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), SELECTED_METHOD, random_state=search.random_state)
-    return Choice(backbone="linear", penalty=path.penalty, candidates=tried), model, found
+    return Choice(backbone="linear", penalty=path.penalty, candidates=tried), model, predicted
 
 
 def _better_network(search: Search, rival: Tensor, tried: int) -> Selected | None:
@@ -208,13 +208,13 @@ def _better_network(search: Search, rival: Tensor, tried: int) -> Selected | Non
         _fit_network(search, rows, epochs, f"fold {number} of {len(others)}", 0.7 + 0.05 * number)
         for number, rows in enumerate(others, 1)
     ]
-    found = out_of_fold(models, [items.inputs] * len(models), folds)
+    predicted = out_of_fold(models, [items.inputs] * len(models), folds)
     rest = np.flatnonzero(folds != 0)
-    gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
+    gain = items[rest].costs(rival[rest]) - items[rest].costs(predicted.probs[rest])
     if gain.mean() <= gain.std() / len(gain) ** 0.5:
         return None
     model = _fit_network(search, np.arange(len(items)), epochs, "all items", 0.95)
-    return Choice(backbone="mlp", epochs=epochs, candidates=tried), model, found
+    return Choice(backbone="mlp", epochs=epochs, candidates=tried), model, predicted
 
 
 def _fit_network(

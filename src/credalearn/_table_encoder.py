@@ -38,7 +38,7 @@ class Table:
             if len(set(names)) < len(names):
                 raise CredalError(f"columns must have different names; got {listed(columns)}.")
             shape = (len(X), len(names))
-            found = cls(names, [X[name].to_numpy() for name in columns])
+            table = cls(names, [X[name].to_numpy() for name in columns])
         else:
             array = np.asarray(X)
             if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
@@ -49,13 +49,13 @@ class Table:
                 raise CredalError(f"X must have two dimensions; got shape {array.shape}. {fix}")
             shape, is_numeric = array.shape, array.dtype.kind in "biuf"
             data = array.astype(np.float64, copy=False) if is_numeric else list(array.T)
-            found = cls([f"x{number}" for number in range(array.shape[1])], data)
+            table = cls([f"x{number}" for number in range(array.shape[1])], data)
         for count, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
             if not count:
                 raise CredalError(
                     f"X has 0 {what} (shape={shape}) while a minimum of 1 is required."
                 )
-        return found
+        return table
 
     def __getitem__(self, rows: np.ndarray) -> "Table":
         array = isinstance(self.data, np.ndarray)
@@ -79,25 +79,25 @@ def column_values(name: str, column: np.ndarray) -> np.ndarray:
     if column.dtype.kind in "biuf":
         values = column.astype(np.float64, copy=False)
     else:
-        found = [_value(each) for each in column]
-        if None in found:
-            row = found.index(None)
+        cells = [_value(each) for each in column]
+        if None in cells:
+            row = cells.index(None)
             raise _ValueKindError(
                 f"column {name!r}, row {row}: the argument must be a string or a number; got "
                 f"{shown(column[row])}. To fix: {_FIX}."
             )
-        is_text = np.array([isinstance(each, str) and each != "" for each in found])
+        is_text = np.array([isinstance(each, str) and each != "" for each in cells])
         if is_text.any():
-            is_number = np.array([isinstance(each, float) and each == each for each in found])
+            is_number = np.array([isinstance(each, float) and each == each for each in cells])
             if is_number.any():
                 rows = sorted((int(is_text.argmax()), int(is_number.argmax())))
-                texts = " and ".join(f"row {row} is {shown(found[row])}" for row in rows)
+                texts = " and ".join(f"row {row} is {shown(cells[row])}" for row in rows)
                 raise CredalError(
                     f"a column must contain only numbers or only texts; in {name!r}, {texts}. To "
                     f"fix: {_FIX}."
                 )
-            return np.array([each if isinstance(each, str) else "" for each in found], dtype=object)
-        values = np.array([nan if each == "" else each for each in found], dtype=np.float64)
+            return np.array([each if isinstance(each, str) else "" for each in cells], dtype=object)
+        values = np.array([nan if each == "" else each for each in cells], dtype=np.float64)
     if np.isinf(values).any():
         raise refusal(name, values, np.isinf(values), "finite numbers, or NaN if missing")
     return values
@@ -169,9 +169,9 @@ class Column:
                 if not np.isnan(values).all():
                     raise refusal(self.name, values, ~np.isnan(values), "texts, as in training")
                 values = np.full(len(values), "", dtype=object)
-            place = {text: number for number, text in enumerate(self.values)}
-            found = np.array([place.get(text, -1) for text in values])
-            return np.asarray(found[:, None] == np.arange(len(place)))
+            place_of = {text: number for number, text in enumerate(self.values)}
+            places = np.array([place_of.get(text, -1) for text in values])
+            return np.asarray(places[:, None] == np.arange(len(place_of)))
         if self.fill is None:
             return np.zeros((len(values), 1))  # whatever it contains now
         if values.dtype == object:
@@ -209,8 +209,8 @@ class TableEncoder:
             )
         if self.is_plain and table.is_plain:
             return np.ascontiguousarray(table.data)
-        found = zip(self.columns, table.columns(own), strict=True)
-        parts = [column.encode(values) for column, values in found]
+        pairs = zip(self.columns, table.columns(own), strict=True)
+        parts = [column.encode(values) for column, values in pairs]
         return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
 
     @property

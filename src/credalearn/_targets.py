@@ -92,21 +92,20 @@ def as_weights(weights: Any, count: int) -> Tensor:
     """Weights of items as float64 (N,), 0 or more, not all 0."""
     try:
         rules = {"dtype": np.float64, "ensure_non_negative": True}
-        found = torch.tensor(_check_sample_weight(weights, np.empty(count), **rules))
+        checked = torch.tensor(_check_sample_weight(weights, np.empty(count), **rules))
     except ValueError as error:
         raise CredalError(f"sample_weight is invalid: {error}") from error
-    if not found.any():  # which older versions of scikit-learn accept
+    if not checked.any():  # which older versions of scikit-learn accept
         raise CredalError("sample_weight must have a weight above zero; all are zero.")
-    return found
+    return checked
 
 
 def as_groups(groups: Any, count: int) -> np.ndarray:
     """Groups of items as an array (N,) that can be sorted: names of several types become texts."""
-    found = np.asarray(groups)
-    found = found.astype(str) if found.dtype == object else found
-    if found.shape != (count,):
-        raise CredalError(f"groups must have shape ({count},), as y; got {found.shape}.")
-    return found
+    names = np.asarray(groups)
+    if names.shape != (count,):
+        raise CredalError(f"groups must have shape ({count},), as y; got {names.shape}.")
+    return names.astype(str) if names.dtype == object else names
 
 
 def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:

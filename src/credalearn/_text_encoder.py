@@ -39,14 +39,14 @@ class TextEncoder:
     @classmethod
     def fit(cls, texts: np.ndarray) -> Self:
         """Learn the terms of the training texts (N,)."""
-        found: dict[str, dict[str, int]] = {}
+        vocabularies: dict[str, dict[str, int]] = {}
         for name, terms in _TERMS.items():
             counts = Counter(term for text in texts for term in set(terms(text)))
             most = sorted(counts, key=lambda term: (-counts[term], term))[:_MOST_TERMS]
-            found[name] = {term: counts[term] for term in sorted(most)}
-        if not any(found.values()):
+            vocabularies[name] = {term: counts[term] for term in sorted(most)}
+        if not any(vocabularies.values()):
             raise CredalError("no text contains a word. To fix: pass texts, one per item.")
-        return cls(num_texts=len(texts), **found)
+        return cls(num_texts=len(texts), **vocabularies)
 
     def transform(self, texts: np.ndarray) -> csr_matrix:
         """Encoded texts (N,), shape (N, D), sparse, in float32: half the memory and time."""
@@ -59,9 +59,9 @@ class TextEncoder:
         characters = {term: number for number, term in enumerate(self.characters, len(words))}
         for text in texts:
             for terms, column_of in zip(_TERMS.values(), (words, characters), strict=True):
-                known = Counter(column_of[term] for term in terms(text) if term in column_of)
-                columns.extend(known.keys())
-                numbers.extend(known.values())
+                counts = Counter(column_of[term] for term in terms(text) if term in column_of)
+                columns.extend(counts.keys())
+                numbers.extend(counts.values())
             ends.append(len(columns))
         values = (1 + np.log(numbers, dtype=np.float32), np.asarray(columns), ends)
         return csr_matrix(values, shape=(len(texts), len(self.names)))
@@ -70,10 +70,12 @@ class TextEncoder:
         """Encoded texts from their counts (N, D); with ``rows``, as if fitted on these alone."""
         if rows is None:
             size = self.num_texts
-            known = np.array([*self.words.values(), *self.characters.values()])
+            texts_with = np.array([*self.words.values(), *self.characters.values()])
         else:
-            size, known = len(rows), np.bincount(counts[rows].indices, minlength=counts.shape[1])
-        weights = np.where(known > 0, 1 + np.log((1 + size) / (1 + known)), 0).astype(np.float32)
+            size = len(rows)
+            texts_with = np.bincount(counts[rows].indices, minlength=counts.shape[1])
+        rarity = 1 + np.log((1 + size) / (1 + texts_with))
+        weights = np.where(texts_with > 0, rarity, 0).astype(np.float32)
         values = counts.data * weights[counts.indices]
         part = 2 * np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         part += counts.indices >= len(self.words)

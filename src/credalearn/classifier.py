@@ -216,7 +216,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
                 rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
                 aside = replace(
                     training,
-                    checkpoint=training.beside("calibration"),
+                    checkpoint=training.checkpoint_of("calibration"),
                     progress=training.progress and f"{training.progress}, to calibrate",
                 )
                 others = None if together is None else together[rows]
@@ -326,8 +326,8 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         with Progress(str(self.method)) if self.verbose else nullcontext() as progress:
             report = (lambda *_: None) if progress is None else progress.note
             search = Search(chosen, folds, method, self.random_state, device, report)
-            found = on_one_thread(partial(select, search), unless=is_large(chosen))
-        self.choice_, self.model_, predicted = found
+            selected = on_one_thread(partial(select, search), unless=is_large(chosen))
+        self.choice_, self.model_, predicted = selected
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = folds
         self._set_temperatures(predicted, chosen)

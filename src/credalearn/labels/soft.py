@@ -182,20 +182,20 @@ def hull(statements: ArrayLike) -> "sets.Vertices":
                 [0.1000, 0.9000]]), tensor([0.3000, 0.0000]))
     """
     given = as_floats(statements, name="statements", ndim=3, finite=False)
-    said = ~given.isnan()
+    stated = ~given.isnan()
     require(
-        said.all(2) | ~said.any(2),
+        stated.all(2) | ~stated.any(2),
         rule="a statement must be a distribution, or NaN for every class where there is none",
         remedy="fill it or make it NaN throughout",
         statements=given,
     )
     require(
-        said.any(2).any(1, keepdim=True),
+        stated.any(2).any(1, keepdim=True),
         rule="an item needs one statement or more",
         remedy="drop the item",
         statements=given,
     )
     # The mean of the statements lies in the hull, and changes neither the set nor its center.
     mean = given.nanmean(1, keepdim=True)
-    points = as_distributions(torch.where(said, given, mean), name="statements", ndim=3)
+    points = as_distributions(torch.where(stated, given, mean), name="statements", ndim=3)
     return sets.Vertices(points)

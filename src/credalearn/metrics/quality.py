@@ -203,7 +203,7 @@ def _by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
             "there must be one or more methods and a sequence of one or more metrics; got "
             f"methods={list(table)}, metrics={metrics!r}."
         )
-    found = {}
+    by_metric = {}
     for metric in metrics:
         kind, rows = metric.split(":")[0], []
         check_choice(kind, _METRICS, name="metric")
@@ -214,7 +214,7 @@ def _by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
             rows.append(as_scores(row[metric], name=name).astype(np.float64))
             if len(rows[-1]) != len(rows[0]) or not np.isfinite(rows[-1]).all():
                 raise CredalError(f"{name} must be one finite number for each of the same seeds.")
-        found[metric] = -np.stack(rows) if kind in _SMALLER_IS_BETTER else np.stack(rows)
-    if len({values.shape for values in found.values()}) > 1:
+        by_metric[metric] = -np.stack(rows) if kind in _SMALLER_IS_BETTER else np.stack(rows)
+    if len({values.shape for values in by_metric.values()}) > 1:
         raise CredalError("every metric must have one value for each of the same seeds.")
-    return found
+    return by_metric

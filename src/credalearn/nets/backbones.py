@@ -104,16 +104,17 @@ def read_weights(
         raise CredalError(f"there is no file {path}. To fix: {fix}.")
     try:
         safe = path.suffix == ".safetensors"
-        found: Any = load_file(path) if safe else torch.load(path, "cpu", weights_only=True)
+        content: Any = load_file(path) if safe else torch.load(path, "cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in a dozen ways, a hostile one in others
         raise CredalError(
             f"{path} is damaged or contains more than tensors, which is not read "
             f"({type(error).__name__}). To fix: get the file again, or {_ALONE}."
         ) from error
-    if not isinstance(found, dict) or not all(isinstance(each, Tensor) for each in found.values()):
-        kind = f"{type(found).__name__}, not the tensors of a state dict"
+    tensors = content.values() if isinstance(content, dict) else [None]
+    if not all(isinstance(each, Tensor) for each in tensors):
+        kind = f"{type(content).__name__}, not the tensors of a state dict"
         raise CredalError(f"{path} contains {kind}. To fix: {_ALONE}.")
-    weights, start = {str(name): tensor for name, tensor in found.items()}, f"member0.{part}"
+    weights, start = {str(name): tensor for name, tensor in content.items()}, f"member0.{part}"
     own = {name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)}
     return own or weights
 

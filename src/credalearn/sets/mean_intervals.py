@@ -50,10 +50,10 @@ class MeanIntervals(CredalSet):
             remedy="drop items that nobody said anything about",
             weight=weights,
         )
-        said = weights > 0
-        boxes = Intervals(low[said], high[said])
+        has_weight = weights > 0
+        boxes = Intervals(low[has_weight], high[has_weight])
         low, high = (
-            torch.zeros_like(low).masked_scatter_(said[:, :, None], each)
+            torch.zeros_like(low).masked_scatter_(has_weight[:, :, None], each)
             for each in (boxes.lower, boxes.upper)
         )
         share = weights / weights.sum(1, keepdim=True)

@@ -99,7 +99,7 @@ def coverage_of_rules(
     """
     if not rules or len(set(rules)) < len(rules):
         raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
-    found: dict[str, list[Floats]] = {rule: [] for rule in rules}
+    values_of: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
         # Items with equal votes are compared once.
         parts = [
@@ -113,13 +113,13 @@ def coverage_of_rules(
             options = {name: value for name, value in given if rule in USING[name]}
             values = np.full((len(half.used), len(_VALUES)), np.nan)
             values[half.used] = _compare(distinct, rule, level, options)[place.ravel()]
-            found[rule].append(values)
-    if not any(np.isfinite(values).any() for values in found[rules[0]]):
+            values_of[rule].append(values)
+    if not any(np.isfinite(values).any() for values in values_of[rules[0]]):
         raise CredalError(
             "no item has votes on both sides of a split. To fix: use items with two or more votes "
             "from two or more annotators."
         )
-    return tuple(_summary(rule, np.stack(values)) for rule, values in found.items())
+    return tuple(_summary(rule, np.stack(values)) for rule, values in values_of.items())
 
 
 def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]) -> Floats:

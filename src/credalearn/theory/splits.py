@@ -131,8 +131,8 @@ def halves_of_annotators(
 
     def tally(chosen: NDArray[np.bool_]) -> Floats:
         cells = items[chosen] * shape[1] + labels[chosen]
-        found = np.bincount(cells, minlength=shape[0] * shape[1])
-        return found.astype(np.float64).reshape(shape)
+        counts = np.bincount(cells, minlength=shape[0] * shape[1])
+        return counts.astype(np.float64).reshape(shape)
 
     def drawn() -> Half:
         builders = random.permutation(people)[:wanted]
