@@ -68,7 +68,7 @@ def sweep(folder: Path) -> None:
 
 
 class FolderLock:
-    """The lock of a folder, a file in it: one process at a time holds it, and it ends with that."""
+    """A lock file in a folder: one process at a time holds it, at most until that process ends."""
 
     def __init__(self, folder: Path, *, wait: float = 0.0) -> None:
         self.folder, end = folder, time.monotonic() + wait
@@ -86,8 +86,8 @@ class FolderLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Removed while it is held: who waits for it then starts over with a new file. If the folder
-        # was removed, another process may have made it again, with a lock of its own.
+        # Removed while it is held: a process that waits for it then starts over with a new file. If
+        # the folder was removed, another process may have made it again, with a lock of its own.
         with suppress(OSError):
             if (self.folder / LOCK).stat().st_ino == os.fstat(self._file).st_ino:
                 (self.folder / LOCK).unlink()

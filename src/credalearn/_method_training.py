@@ -137,7 +137,7 @@ class MethodTraining:
 
 
 def teaching_folds(labels: CredalSet, groups: np.ndarray | None, *, random_state: int) -> Rows:
-    """For each item the number of the teacher that does not see it, if they are cross-fitted."""
+    """For each item the number of the teacher that does not see it, where they are cross-fitted."""
     right = truth_of(labels, None, np.arange(labels.num_classes))
     return make_folds(right, groups, random_state=random_state, count=ENSEMBLE_SIZE)
 

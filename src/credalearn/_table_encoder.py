@@ -163,7 +163,7 @@ class Column:
         return [f"{self.name}={text}" if text else f"{self.name} missing" for text in self.values]
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """A column (N,) as features (N, number of names); texts that training had not are 0."""
+        """A column (N,) as features (N, number of names); texts unknown from training give 0."""
         if self.values:
             if values.dtype != object:
                 if not np.isnan(values).all():

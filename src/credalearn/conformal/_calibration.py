@@ -235,7 +235,7 @@ def narrowest_scale(
 
 
 def _radius(off: Tensor, coverage: float) -> float:
-    """From nonconformities (R, N), R draws per item."""
+    """The radius that covers items with these nonconformities (R, N), R draws per item."""
     draws, items = off.shape
     rank = rank_of(items, coverage)
     return float(off.flatten().sort().values[rank * draws - 1]) if rank <= items else math.inf
@@ -266,13 +266,13 @@ def plausible_distributions(votes: Tensor, probs: Tensor, *, random_state: int) 
 
 
 def _parameters(probs: Tensor, concentration: Tensor, exponent: Tensor) -> Tensor:
-    """Of the Dirichlet distribution with numbers for all items, or one for each, (N, 1)."""
+    """Dirichlet parameters (N, K); the two numbers may also have one value per item, (N, 1)."""
     sharp = probs**exponent
     return concentration * sharp / sharp.sum(1, keepdim=True) + _LEAST
 
 
 def _log_likelihood(votes: Tensor, parameters: Tensor) -> Tensor:
-    """Of votes that are drawn from a distribution with Dirichlet parameters (N, K), shape (N,)."""
+    """Log-likelihood of votes (N, K) given Dirichlet parameters (N, K), up to a constant, (N,)."""
     total, count = parameters.sum(1), votes.sum(1)
     each = ((parameters + votes).lgamma() - parameters.lgamma()).sum(1)
     return each + total.lgamma() - (total + count).lgamma()

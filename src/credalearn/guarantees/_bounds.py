@@ -59,7 +59,7 @@ def interval(
 
 
 def binomial_tail(errors: np.ndarray, n: np.ndarray, rate: float | np.ndarray) -> np.ndarray:
-    """P(B <= errors); errors and n need not be whole, for samples grown in thought."""
+    """P(B <= errors); errors and n need not be whole, as in samples that are only imagined."""
     right = n - errors
     tail: np.ndarray = betaincc(errors + 1, np.where(right > 0, right, 1), rate)
     return np.where(right > 0, tail, 1.0)

@@ -93,7 +93,7 @@ Evidence = ItemEvidence | GroupEvidence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sequence:
-    """Thresholds, what the calibration items say about each promise there, and the reference."""
+    """Thresholds to test in turn, and the evidence about each promise at every threshold."""
 
     method: CertifyMethod
     thresholds: np.ndarray  # ascending, shape (T,)

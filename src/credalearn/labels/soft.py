@@ -131,7 +131,7 @@ def from_teacher(
 
 
 def taught_labels(probs: Tensor) -> "sets.Intervals":
-    """The box around what M teachers say of each item (N, M, K), and their mean as soft label."""
+    """The boxes around the probabilities of M teachers (N, M, K), with their mean as soft label."""
     lower, upper = probs.aminmax(dim=1)
     return sets.Intervals(lower, upper, soft=probs.mean(1).clamp(lower, upper))
 

@@ -111,7 +111,7 @@ def statement_conflicts(
 
 
 def _read(columns: Sequence[Any], classes: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
-    """Which classes are named, one-hot or 0 (2, S, K), both percentages (2, S), the impossible."""
+    """Named classes, one-hot or all 0 (2, S, K), percentages (2, S), impossible classes (S, K)."""
     top, top_percent, second, second_percent, impossible = columns
     number = {name: place for place, name in enumerate(classes)}
     count = len(top)

@@ -71,7 +71,7 @@ class Learner:
         self.total.zero_()
 
     def shuffled(self) -> tuple[Tensor, list[CredalSet], Tensor]:
-        """This epoch's inputs, labels, two if mixed, and the first ones' share of the loss."""
+        """This epoch's inputs; labels, two sets if mixed; and the first set's share of the loss."""
         training, random_state = self.training, self.training.recipe.random_state
         partners, kept = None, self.epoch_kept
         self.random.reseed(random_state, self.epoch + 1)  # 0 is for the first weights
@@ -96,7 +96,7 @@ class Learner:
         return inputs, labels, kept
 
     def _taught(self, inputs: Tensor) -> CredalSet:
-        """What the teachers say of changed inputs, in the precision of a training step."""
+        """Labels of the changed inputs from the teachers, in the precision of a training step."""
         batches = torch.split(inputs, _TAUGHT_AT_ONCE)
         with torch.no_grad(), autocast(self.training.recipe, self.device):
             logits = [torch.cat([each(some) for some in batches]) for each in self.teachers]
