@@ -89,6 +89,23 @@ def test_costs_weigh_errors() -> None:
     assert cost / kept.sum() < present(found.promises[0].bound) <= 0.15
     assert found.kept < certify(**items, max_error=0.15).kept
     assert "where calling malignant benign costs 5 and any other error 1" in found.sentence()
+    wrong_name = Promise(limit=0.15, costs=(("malign", "benign", 5.0),))
+    with pytest.raises(CredalError, match="no item is or is called 'malign'"):
+        certify(**items, max_error=None, promises=[wrong_name])
+
+
+def test_classes_of_promises_may_be_numbers() -> None:
+    items = classified(2)
+    numbered = {key: np.searchsorted(NAMES, items[key]) for key in ("predicted", "truth")}
+    pairs: Any = (
+        ({"kind": "called", "name": "malignant"}, {"kind": "called", "name": 1}),
+        ({"costs": (("malignant", "benign", 5.0),)}, {"costs": ((1, 0, 5.0),)}),
+    )
+    for named, by_number in pairs:
+        wanted = certify(**items, max_error=None, promises=[Promise(limit=0.15, **named)])
+        promise = Promise(limit=0.15, **by_number)
+        found = certify(**items | numbered, max_error=None, promises=[promise])
+        assert found.threshold == wanted.threshold
 
 
 def test_thresholds_per_class_share_the_risk() -> None:

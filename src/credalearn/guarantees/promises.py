@@ -49,7 +49,11 @@ class Promise:
             raise CredalError(f"a promise must name a class unless it is about all; got {self!r}.")
         if self.costs and self.kind != "error":
             raise CredalError(f"costs belong to a promise about all items; got {self!r}.")
-        for truth, label, cost in self.costs:
+        if self.name is not None:  # classes are compared as text
+            object.__setattr__(self, "name", str(self.name))
+        costs = tuple((str(truth), str(label), cost) for truth, label, cost in self.costs)
+        object.__setattr__(self, "costs", costs)
+        for truth, label, cost in costs:
             check_number(cost, name="a cost", least=0)
             if truth == label:
                 raise CredalError(f"costs are of errors; calling {truth} {label} is none.")

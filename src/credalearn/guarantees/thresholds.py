@@ -118,6 +118,7 @@ def certify(
         items = ScoredItems(
             score, wrong, groups=range(len(items)), predicted=predicted, truth=truth
         )
+    _check_costs(items, promises)
     if not per_class:
         return _by_sequence(items, method, wanted, risk, against, reference)
     if promises or items.predicted is None:
@@ -126,6 +127,18 @@ def certify(
             "promises. To fix: pass max_error=0.10 alone."
         )
     return _per_class(items, method, wanted[0], risk, against, reference)
+
+
+def _check_costs(items: ScoredItems, promises: Several[Promise]) -> None:
+    """Raise if a cost is about a class that no item has: it would count for nothing."""
+    names = {name for each in promises for *pair, _ in each.costs for name in pair}
+    if items.predicted is None or items.truth is None:
+        return  # which promises with costs refuse
+    for name in sorted(names.difference(items.predicted, items.truth)):
+        raise CredalError(
+            f"no item is or is called {name!r}, so its cost would count for nothing. To fix: check "
+            "its name, or leave the cost out."
+        )
 
 
 def _by_sequence(
