@@ -225,7 +225,7 @@ def _last_passing(p_values: np.ndarray, start: int, risk: float) -> int | None:
 
 
 def evidence(
-    items: ScoredItems, promise: Promise, thresholds: np.ndarray, by_group: bool = False
+    items: ScoredItems, promise: Promise, thresholds: np.ndarray, by_group: bool
 ) -> Evidence:
     """What the items say about the promise at each threshold."""
     about, losses, binary = promise.losses(items)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn._checks import check_number
@@ -10,8 +10,6 @@ from credalearn.guarantees._bounds import binomial_tail
 from credalearn.sets._checks import as_floats, as_votes, require_bounds, require_shape
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
-
-Floats = NDArray[np.float64]
 
 
 def consistent(
@@ -72,7 +70,7 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
     return torch.from_numpy(fewest.min(1))
 
 
-def _tested(lower: ArrayLike, upper: ArrayLike, level: float) -> list[Floats]:
+def _tested(lower: ArrayLike, upper: ArrayLike, level: float) -> list[np.ndarray]:
     """Both bounds, and the level of the test of each, 0 where it excludes nothing, all (N, K)."""
     check_number(level, name="level", above=0, below=1)
     given = {"lower": lower, "upper": upper}

@@ -6,18 +6,15 @@ from math import inf
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.votes import USING
 from credalearn.theory.consistency import consistent, votes_to_reject
-from credalearn.theory.splits import Half
+from credalearn.theory.splits import Floats, Half
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
 _VALUES = ("diameter", "agree", "testable", "stated", "held_out", "gap", "votes_needed")
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
