@@ -104,8 +104,13 @@ def test_classes_of_promises_may_be_numbers() -> None:
     for named, by_number in pairs:
         wanted = certify(**items, max_error=None, promises=[Promise(limit=0.15, **named)])
         promise = Promise(limit=0.15, **by_number)
-        found = certify(**items | numbered, max_error=None, promises=[promise])
-        assert found.threshold == wanted.threshold
+        for truth in (numbered["truth"], numbered["truth"].astype(np.float64)):
+            found = certify(
+                **items | numbered | {"truth": truth}, max_error=None, promises=[promise]
+            )
+            assert found.threshold == wanted.threshold
+    with pytest.raises(CredalError, match="truth must name a class for every item; item 1 has"):
+        ScoredItems([0.1, 0.2], predicted=["cat", "dog"], truth=np.array(["cat", None]))
 
 
 def test_thresholds_per_class_share_the_risk() -> None:

@@ -11,6 +11,7 @@ from credalearn._formats import about_groups, many, percent
 from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
 from credalearn.guarantees._truths import HAVING, TRUTHS, Truth
+from credalearn.guarantees.items import as_name
 from credalearn.guarantees.promises import Promise
 
 CertifyMethod = Literal["learn-then-test", "betting", "sgr", "conformal-risk-control"]
@@ -215,7 +216,7 @@ class Guarantee:
         if predicted is None or np.shape(predicted) != scores.shape:
             raise CredalError("thresholds per class need the classes. To fix: pass predicted.")
         limits = dict(self.class_thresholds)
-        own = [limits.get(str(name)) for name in np.asarray(predicted).tolist()]
+        own = [limits.get(as_name(name)) for name in np.asarray(predicted).tolist()]
         return np.array([t is not None and s <= t for s, t in zip(scores, own, strict=True)])
 
     def decide(self, score: ArrayLike, predicted: ArrayLike | None = None) -> np.ndarray:

@@ -99,4 +99,16 @@ def _names(values: ArrayLike | None, name: str, num_items: int) -> np.ndarray | 
         raise CredalError(f"{name} must have shape ({num_items},); got {array.shape}.")
     if name == "groups" and array.dtype.kind in "iu":
         return array
-    return np.array([str(each) for each in array.tolist()])
+    names = array.tolist()
+    missing = [not isinstance(x, str) and str(x) in ("None", "nan", "NaT", "<NA>") for x in names]
+    if name != "groups" and any(missing):
+        raise CredalError(
+            f"{name} must name a class for every item; item {missing.index(True)} has none. To "
+            "fix: leave out items without a class."
+        )
+    return np.array([as_name(each) for each in names])
+
+
+def as_name(value: object) -> str:
+    """A class or a group as text; 1.0 as 1, since pandas has floats next to missing numbers."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

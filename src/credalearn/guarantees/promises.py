@@ -8,7 +8,7 @@ import numpy as np
 from credalearn._checks import check_choice, check_number
 from credalearn._formats import enumerated, number, percent
 from credalearn.errors import CredalError
-from credalearn.guarantees.items import ScoredItems
+from credalearn.guarantees.items import ScoredItems, as_name
 
 PromiseKind = Literal["error", "called", "missed"]
 
@@ -50,8 +50,8 @@ class Promise:
         if self.costs and self.kind != "error":
             raise CredalError(f"costs belong to a promise about all items; got {self!r}.")
         if self.name is not None:  # classes are compared as text
-            object.__setattr__(self, "name", str(self.name))
-        costs = tuple((str(truth), str(label), cost) for truth, label, cost in self.costs)
+            object.__setattr__(self, "name", as_name(self.name))
+        costs = tuple((as_name(truth), as_name(label), cost) for truth, label, cost in self.costs)
         object.__setattr__(self, "costs", costs)
         for truth, label, cost in costs:
             check_number(cost, name="a cost", least=0)
