@@ -152,13 +152,12 @@ def _check_classes(items: ScoredItems, promises: Several[Promise]) -> None:
             f"predicted and truth have no class in common: {listed(sorted(predicted))}, and "
             f"{listed(sorted(true))}. To fix: name classes alike."
         )
-    named = [name for each in promises for *pair, _ in each.costs for name in pair]
-    for name in named:
-        if name not in predicted | true:
-            raise CredalError(
-                f"no item is or is called {name!r}, so its cost would count for nothing. To fix: "
-                "check its name, or leave the cost out."
-            )
+    named = {name for each in promises for *pair, _ in each.costs for name in pair}
+    for name in sorted(named - predicted - true):
+        raise CredalError(
+            f"no item is or is called {name!r}, so its cost would count for nothing. To fix: check "
+            "its name, or leave the cost out."
+        )
 
 
 def _by_sequence(

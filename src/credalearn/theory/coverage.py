@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from credalearn.errors import CredalError
-from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
-from credalearn.labels.votes import USING
+from credalearn.labels import PROMISING, VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.theory.consistency import consistent, votes_to_reject
 from credalearn.theory.splits import Floats, Half
 
@@ -105,7 +104,7 @@ def coverage_of_rules(
         for rule in rules:
             options = {"confidence": confidence} if rule in PROMISING else {}
             values = np.full((len(half.used), len(_VALUES)), np.nan)
-            values[half.used] = _compare(distinct, rule, level, options)[place.ravel()]
+            values[half.used] = _compare(distinct, rule, options)[place.ravel()]
             values_of[rule].append(values)
     if not any(np.isfinite(values).any() for values in values_of[rules[0]]):
         raise CredalError(
@@ -125,10 +124,10 @@ def _compare(half: Half, rule: VoteRule, options: dict[str, float]) -> Floats:
         sets = from_posterior(soft, building.sum(1), rule=rule, **options)
     top, rows = sets.reference.argmax(1).numpy(), np.arange(len(held))
     stated, share = sets.lower.numpy()[rows, top], held[rows, top] / held.sum(1)
-    votes_needed = votes_to_reject(sets.lower, sets.upper, level=level).numpy()
+    votes_needed = votes_to_reject(sets.lower, sets.upper).numpy()
     values = {
         "diameter": sets.diameter(),
-        "agree": consistent(held, sets.lower, sets.upper, level=level),
+        "agree": consistent(held, sets.lower, sets.upper),
         "testable": held.sum(1) >= votes_needed,
         "stated": stated,
         "held_out": share,
