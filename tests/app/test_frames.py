@@ -98,7 +98,7 @@ def test_no_column_is_lost_or_taken_for_another() -> None:
     table = dataset(FEATURES.assign(truth=1.5)).to_pandas()
     assert set(table["truth"].dropna()) == {"no", "yes"}
     assert (table["feature:truth"] == 1.5).all()
-    other = r"the table of features must have the column 'itme' that names the items; 'item' would"
+    other = r"the table of features has no column 'itme'; the column 'item' would name the items"
     with pytest.raises(cl.CredalError, match=other):
         dataset(item="itme")
     with pytest.raises(cl.CredalError, match="two columns are called 'size'"):

@@ -38,7 +38,7 @@ def test_ungrouped_splits_have_the_requested_sizes(num_items: int, random_state:
 def test_too_few_groups_are_refused() -> None:
     with pytest.raises(
         cl.CredalError,
-        match=r"cannot be split in 3, since one part would be empty: 9 items in 2 groups",
+        match=r"cannot be split into 3 parts .*: there are 9 items in 2 groups",
     ):
         draw_split(list("aaaaabbbb"))
 

@@ -85,8 +85,8 @@ def join_table(
         )
     if options.item not in (None, annotations.source.item, table.item):
         raise CredalError(
-            f"{' and '.join(map(str, table.paths))} must have the column {options.item!r} that "
-            f"names the items; {table.item!r} would name them. To fix: correct or leave out item=."
+            f"{' and '.join(map(str, table.paths))} has no column {options.item!r}; the column "
+            f"{table.item!r} would name the items. To fix: correct item=, or leave it out."
         )
     gold, column = _gold_table(options, named), gold_column(options.gold)
     if column is not None:

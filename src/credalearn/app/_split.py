@@ -32,9 +32,9 @@ def assign(
     together = np.array(same if data.groups is None else data.groups, dtype=object)
     # A later item is in a split only where the user put it there.
     later = data.later & (own == "")
-    reasons[data.unvoted & (own == "train")] = "without votes, in training"
+    reasons[data.unvoted & (own == "train")] = "in training without votes"
     if "train" not in names:
-        reasons[later & (reasons == "")] = "of later exports, which were chosen"
+        reasons[later & (reasons == "")] = "of later exports, which are not a random sample"
     rows = np.flatnonzero((reasons == "") & ~later)
     if not len(rows):
         found = ", ".join(f"{count:,} {why}" for why, count in Counter(reasons).items())
@@ -102,7 +102,7 @@ def draw_split(
         if len(np.unique(place)) == len(names):
             return np.array(names)[place[labels]]
     raise CredalError(
-        f"the data cannot be split in {len(names)}, since one part would be empty: "
+        f"the data cannot be split into {len(names)} parts without an empty one: there are "
         f"{many(len(labels), 'item')} in {many(len(sizes), 'group')}. To fix: add items, use "
         "smaller groups, or pass a split of your own."
     )

@@ -55,12 +55,18 @@ class DatasetOptions:
     table: Path | Any | None = option(
         None, "For texts or images: table with the columns of text, group, gold and split."
     )
-    validation: Path | Any | None = option(None, "Export of the validation items, to calibrate.")
+    validation: Path | Any | None = option(
+        None, "Export of the validation items, used for calibration."
+    )
     test: Path | Any | None = option(None, "Export of the official test items.")
     drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
     item: str | None = option(None, "Column that names the items.", show_default="recognized")
     skip_missing: bool = option(False, "Leave out items without input or without annotation.")
-    image_size: int = option(64, "Pixels each way; half take a quarter of the time.", least=8)
+    image_size: int = option(
+        64,
+        "Height and width of images in pixels; half the size takes a quarter of the time.",
+        least=8,
+    )
     random_state: int = option(0, "Random seed.", least=0)
     names: tuple[str, ...] | None = field(default=None, metadata={})  # features of a trained model
     categories: tuple[str, ...] | None = field(default=None, metadata={})  # those that are texts

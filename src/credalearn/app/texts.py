@@ -109,7 +109,7 @@ def _one_row_per_item(
             item, one, other = (shown(str(row[each])) for each in (ITEM, name, _FIRST))
             raise CredalError(
                 f"{place(row)}: item {item} has {one} in column {shown(name)} here and {other} in "
-                "a row before. To fix: give all rows of an item one value, or each item its own "
+                "an earlier row. To fix: give all rows of an item one value, or each item its own "
                 "name."
             )
     return whole

@@ -141,7 +141,10 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"cost": ("a:b=5",), "capacity": 0.2}, "cost must come with .* pass max_error=0.10"),
         ({"capacity": 0.25, "method": "sgr"}, "method must be left out with a capacity"),
         ({"called": ("a=0.1",), "against": "annotator"}, "classes and costs are about the true"),
-        ({"capacity": 0.2, "called": ("a=0.1",)}, "Pass a capacity, or promises about classes"),
+        (
+            {"capacity": 0.2, "called": ("a=0.1",)},
+            "Pass either a capacity or promises about classes",
+        ),
         ({"distance": "total-variation"}, "distance must come .* pass set_coverage=0.90 too"),
     ],
 )

@@ -158,7 +158,7 @@ def test_missing_packages_are_named(
     runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export_module, "_PACKAGES", ("onnx", "no_such_package"))
-    with pytest.raises(CredalError, match=r"needs no_such_package.*'credalearn\[onnx\]'"):
+    with pytest.raises(CredalError, match=r"not installed: no_such_package.*'credalearn\[onnx\]'"):
         export(runs["pocc"], ExportOptions(onnx=tmp_path / "model.onnx"))
     with pytest.raises(CredalError, match=r"must end in .onnx"):
         export(runs["pocc"], ExportOptions(onnx=tmp_path / "model.bin"))

@@ -80,7 +80,7 @@ def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: 
     turned = dict(zip(names, [*names[1:], names[0]], strict=True))
     scored.rename(turned).write_csv(tmp_path / "turned.csv")
     done = succeed(capsys, "import", tmp_path / "turned.csv", *given[2:], "-o", tmp_path / "turned")
-    assert "With its classes exchanged, it would be right on " in done.out
+    assert "With the columns of its classes swapped, the model would be right on " in done.out
     done = succeed(capsys, *given, "--drop", "patient", "-o", run)
     assert "test items by gold." in done.out
     loaded = Run.load(run)

@@ -185,7 +185,7 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
         ("item,size\na,1\n", r"missing 2 of 3 features: 'weight', 'seen'.*add what"),
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
-        (GOOD.replace("b,1", "a,7"), r"line 3: item 'a' has other inputs than in a row before"),
+        (GOOD.replace("b,1", "a,7"), r"line 3: item 'a' has other inputs than in an earlier row"),
         (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*item="),
         (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"item 'b': its features are too far"),
     ],

@@ -126,7 +126,7 @@ def test_requests_count_where_items_have_answered_them(old: Run, tmp_path: Path)
     shared = found.facts["shared_items"]
     said = f"test items of {old.path}: {len(shared)} items, '{shared[0]}', "
     assert said in found.lines[0]
-    assert "Its requests count here, too. To fix: leave them out" in found.lines[0]
+    assert "The requests of that run count here, too. To fix: leave them out" in found.lines[0]
     assert found.lines[-1].endswith(" --again")
     with pytest.raises(
         CredalError, match=r"also calibrated .* answered a request"

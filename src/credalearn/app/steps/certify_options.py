@@ -83,7 +83,7 @@ class CertifyOptions:
             )
         if self.capacity is not None and (self.called or self.missed):
             raise CredalError(
-                "Pass a capacity, or promises about classes: each sets the threshold."
+                "Pass either a capacity or promises about classes: each sets the threshold."
             )
         if self.capacity is not None and self.method is not None:
             raise CredalError("method must be left out with a capacity, which certifies no error.")

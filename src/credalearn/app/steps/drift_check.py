@@ -58,7 +58,7 @@ def drift_check(old: Run, new: Run) -> Drift:
     if not (broken or facts.get("accuracy_dropped")):
         return Drift(lines, facts)
     why = "its guarantee does not hold" if broken else "accuracy dropped significantly"
-    about = f"for {many(len(fresh), 'newer item')} of {new.path}; use a run on newer items."
+    about = f"for {many(len(fresh), 'newer item')}; use {new.path}, which is calibrated on them."
     return Drift(lines, facts, f"{why} {about}")
 
 

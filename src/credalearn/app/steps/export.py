@@ -73,8 +73,8 @@ def export(run: Run, options: ExportOptions | None = None) -> Exported:
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise CredalError(
-            f"exporting needs {', '.join(missing)}, not installed. To fix: "
-            "pip install 'credalearn[onnx]'."
+            f"export needs packages that are not installed: {', '.join(missing)}. To fix: pip "
+            "install 'credalearn[onnx]'."
         )
     cards = path.with_suffix(".md"), run.path / MODEL / "MODEL_CARD.md"
     for card in cards:

@@ -118,8 +118,8 @@ def imported_lines(run: Run) -> list[str]:
         best = float(pairs[linear_sum_assignment(pairs, maximize=True)].sum()) / len(test)
         if best - share > 4 * (0.25 / len(test)) ** 0.5:  # four standard errors: not by chance
             warning = [
-                f"With its classes exchanged, it would be right on {percent(best)} of them. To "
-                "fix: check which column is which class."
+                f"With the columns of its classes swapped, the model would be right on "
+                f"{percent(best)} of these items. To fix: check which column is which class."
             ]
         right = f"; right on {percent(share)} of {many(len(test), 'test item')} by {facts.truth}"
     return [

@@ -54,7 +54,9 @@ class PredictOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if self.threshold is not None and not self.decision:
-            raise CredalError("threshold must be left out where nothing is decided.")
+            raise CredalError(
+                "threshold must be left out with decision=False, which decides nothing."
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -273,7 +275,7 @@ def _distinct(stream: ItemStream) -> Iterator[Batch]:
             row = int((again & first).argmax())
             raise CredalError(
                 f"{stream.place(start + row)}: item {shown(batch.items[row])} has other inputs "
-                "than in a row before. To fix: give every item its own name, or all of its rows "
+                "than in an earlier row. To fix: give every item its own name, or all of its rows "
                 "the same inputs."
             )
         for name, known in (("name", names), ("whole", whole)):

@@ -84,7 +84,7 @@ class Recalibration(Printed):
         left_out = [f"{many(count, 'item')} {why}" for why, count in facts.inputs.left_out.items()]
         notes = [f"Left out: {', '.join(left_out)}."] if left_out else []
         if self.shared:
-            count = " Its requests count here, too." if self.run.requests else ""
+            count = " The requests of that run count here, too." if self.run.requests else ""
             notes.append(
                 "Not new, with the same input as calibration or test items of "
                 f"{self.old.path}: {many(len(self.shared), 'item')}, {listed(self.shared, 3)}."

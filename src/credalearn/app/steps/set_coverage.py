@@ -183,7 +183,7 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
     )
     if found.vacuous:
         raise CredalError(
-            "these sets cannot be certified, and the run's stay as they were. "
+            "these sets cannot be certified, and nothing was changed. "
             f"{found.sentence()} To fix: annotate more items and recalibrate, or lower "
             f"set_coverage={coverage:g}."
         )
