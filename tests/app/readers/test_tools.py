@@ -252,6 +252,13 @@ def test_damaged_records_are_refused_with_their_place(write: Write, name: str) -
         read_annotations(write(to_lines(records)), format=name)
 
 
+@pytest.mark.parametrize("name", ["label_counter", "soft_label"])
+def test_counts_in_records_have_no_class_called_item(write: Write, name: str) -> None:
+    records = {"x": {name: {"item": 3, "dog": 2, "cat": 1}}}
+    with pytest.raises(CredalError, match="no class can be called 'item'"):
+        read_annotations(write(to_json(records)))
+
+
 def test_chaosnlis_fields_are_chosen_by_label(write: Write) -> None:
     path = write(EXPORTS["nested"].write())
     old = read_annotations(path, label="old_labels")

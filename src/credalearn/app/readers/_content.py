@@ -108,13 +108,17 @@ class Raw:
 def shares_of(
     content: Content,
     kind: Literal["counts", "probabilities"],
+    items: Sequence[object],
     rows: Sequence[Mapping[str, Any]],
     words: str,
     item: str | None = None,
 ) -> Raw:
-    """Counts or probabilities from records: a mapping per item, with its name as ``item``."""
-    names = dict.fromkeys(("item", *(name for row in rows for name in row)))
-    columns = {name: [text_of(row.get(name, 0)) for row in rows] for name in names}
+    """Counts or probabilities from records: the name of each item, and its numbers by class."""
+    classes = dict.fromkeys(name for row in rows for name in row)
+    if "item" in classes:
+        content.source.refuse("no class can be called 'item'", fix="rename it in the file")
+    columns = {"item": [text_of(each) for each in items]}
+    columns |= {name: [text_of(row.get(name, 0)) for row in rows] for name in classes}
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
     return Raw(kind, frame.with_row_index(ROW), content.source, words, item=item)
 

@@ -64,14 +64,12 @@ def _answers(content: Content, record: Record) -> tuple[list[str], list[object]]
 
 def _soft(content: Content) -> Raw:
     """Probabilities by class."""
-    votes, rows = Votes(content), []
+    votes, items, rows = Votes(content), list[object](), []
     for record in content.records:
         soft = record.value.get("soft_label")
-        if not isinstance(soft, dict) or "item" in soft:
-            rule = (
-                f"a soft label must be an object of classes, none called 'item'; got {shown(soft)}"
-            )
+        if not isinstance(soft, dict):
+            rule = f"a soft label must be an object of classes; got {shown(soft)}"
             content.refuse_record(record, rule)
-        item = votes.item(record, *(("id",) if record.key is None else ()))
-        rows.append({"item": item, **soft})
-    return shares_of(content, "probabilities", rows, "LeWiDi's JSON, soft labels")
+        items.append(votes.item(record, *(("id",) if record.key is None else ())))
+        rows.append(soft)
+    return shares_of(content, "probabilities", items, rows, "LeWiDi's JSON, soft labels")

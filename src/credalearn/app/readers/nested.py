@@ -28,17 +28,18 @@ def read(content: Content) -> Raw:
     words = f"one record per item {item!r}, votes in {name!r}"
     values = [field_of(record.value, name) for record in content.records]
     labeled = any(isinstance(each, list) and isinstance((each or [0])[0], str) for each in values)
-    votes, rows = Votes(content), list[dict[str, Any]]()
+    votes, items, rows = Votes(content), list[object](), list[dict[str, Any]]()
     for record, value in zip(content.records, values, strict=True):
         named = field_of(record.value, item, record.key if item == "id" else None)
         if labeled:
             for label in _checked(content, record, name, value, list):
                 votes.add(record, named, None, label)
         else:
-            rows.append(_counts(content, record, name, value) | {"item": named})
+            items.append(named)
+            rows.append(_counts(content, record, name, value))
     if labeled:
         return replace(votes.raw(""), words=words)
-    return shares_of(content, "counts", rows, words, item)
+    return shares_of(content, "counts", items, rows, words, item)
 
 
 def _field(content: Content) -> str | None:
