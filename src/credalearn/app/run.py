@@ -23,6 +23,7 @@ from credalearn._options import all_options_of, options_of
 from credalearn.app.column_names import same_field
 from credalearn.app.facts import Request, RunFacts
 from credalearn.app.run_files import (
+    ADDED,
     MADE_FROM,
     Stamps,
     check_there,
@@ -236,7 +237,7 @@ class Run:
         """The run with a new guarantee, sets, requests or reason to be outdated, each in a file."""
         stamps = dict(self.stamps)
         for name, value in values.items():
-            file = "drift.json" if name == "outdated" else f"{name}.json"
+            file = ADDED[name]
             content = {name: [asdict(each) for each in value] if name == "requests" else value}
             if name in ("guarantee", "sets"):
                 content = json.loads(value.to_json())

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +22,14 @@ _T = TypeVar("_T")
 MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
 _SEAL = "content_sha256"
 _TABLES = ("annotations", "items", "predictions")
-_STAMPED = ("run.json", "guarantee.json", "sets.json", "requests.json", "drift.json")
+# What certify and recalibrate add to a run, by its field.
+ADDED = {
+    "guarantee": "guarantee.json",
+    "sets": "sets.json",
+    "requests": "requests.json",
+    "outdated": "drift.json",
+}
+_STAMPED = ("run.json", *ADDED.values())
 Stamps: TypeAlias = dict[str, tuple[int, ...]]
 _ATTEMPTS = 10  # to read a run that other processes replace at the same time
 _AGAIN = "run the train command again; it resumes where it stopped"
@@ -142,40 +149,27 @@ def _read(path: Path) -> dict[str, Any]:
             raise foreign(file, "train again")
         fields[name] = pl.read_parquet(io.BytesIO(content))
 
-    fields["guarantee"] = _certified(
-        path / "guarantee.json",
-        facts,
-        lambda x: import_module("credalearn.guarantees").Guarantee.from_json(json.dumps(x)),
-        how="--max-error 0.10",
-    )
-    fields["sets"] = _certified(
-        path / "sets.json",
-        facts,
-        lambda x: import_module("credalearn.conformal").Inflation.from_json(json.dumps(x)),
-        how="--set-coverage 0.90",
-    )
-    # Without them a run would forget which looks at its items were paid for.
-    parse = lambda x: msgspec.convert(x["requests"], tuple[Request, ...])  # noqa: E731
-    fields["requests"] = _certified(path / "requests.json", facts, parse) or ()
-    fields["outdated"] = _certified(
-        path / "drift.json", facts, lambda x: x["outdated"], how="--max-error 0.10"
-    )
-    return fields
+    return fields | {name: _added(name, path / file, facts) for name, file in ADDED.items()}
 
 
-def _certified(
-    file: Path, facts: RunFacts, parse: Callable[[dict[str, Any]], Any], *, how: str = ""
-) -> Any:
-    """What a file says about the predictions of a run; None without the file."""
+def _added(name: str, file: Path, facts: RunFacts) -> Any:
+    """What a file says about the predictions of a run, if it is there."""
     if not file.exists():
-        return None
-    fix = "restore the file, or recalibrate on new items"
-    fix = f"remove the file and run credalearn certify {file.parent} {how}" if how else fix
+        return () if name == "requests" else None
+    how = "--set-coverage 0.90" if name == "sets" else "--max-error 0.10"
+    fix = f"remove the file and run credalearn certify {file.parent} {how}"
+    if name == "requests":  # else a run would forget which looks at its items were paid for
+        fix = "restore the file, or recalibrate on new items"
     content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
     if content.pop(MADE_FROM, None) != facts.sha256["predictions"]:
         raise foreign(file, fix)
     try:
-        return parse(content)
+        if name == "guarantee":
+            return import_module("credalearn.guarantees").Guarantee.from_json(json.dumps(content))
+        if name == "sets":
+            return import_module("credalearn.conformal").Inflation.from_json(json.dumps(content))
+        form = tuple[Request, ...] if name == "requests" else str
+        return msgspec.convert(content[name], form)
     except (CredalError, KeyError, msgspec.ValidationError) as error:  # of another version
         why = shorten(CredalError(str(error)).reason, 300)
         raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
