@@ -11,10 +11,9 @@ import torch
 from PIL import Image
 from scipy.special import softmax
 
-from credalearn import CredalPredictions
+from credalearn import CredalPredictions, Run
 from credalearn.app.facts import AnnotationFacts, InputFacts
 from credalearn.app.features import row_digests
-from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.set_coverage import certify_sets

@@ -15,14 +15,11 @@ import numpy as np
 import torch
 
 from annotation_exports import EXPORTS, as_counts
-from credalearn import _files
+from credalearn import CredalError, Run, _files, read_annotations
 from credalearn._tensors import read_tensors, write_tensors
-from credalearn.app.readers import read_annotations
 from credalearn.app.report.card import card
-from credalearn.app.run import Run
 from credalearn.app.steps.export import OUTPUTS
 from credalearn.app.steps.inspect import consensus, inspect
-from credalearn.errors import CredalError
 from credalearn_experiments.records import Record, read_records, write_record
 from credalearn_experiments.runs import Run as TrainedRun
 from credalearn_experiments.settings.catalog import ALL_SETTINGS

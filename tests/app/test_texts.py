@@ -10,7 +10,6 @@ import pytest
 
 import credalearn as cl
 from annotation_exports import studio_task
-from credalearn.app.run import Run
 from team_files import Capture, succeed
 from text_items import messages
 
@@ -226,7 +225,7 @@ def test_official_splits_from_raw_files_to_decisions(
     assert "270 items with texts in 'text' of" in done.out
     assert "items: 120 train, 90 calibration, 60 test" in done.out
     assert len(done.out.splitlines()) <= 11
-    trained = Run.load(run)
+    trained = cl.Run.load(run)
     first = [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits]
     assert first == ["1", "calibration:1", "test:1"]
     # The scores of the shared task, from the files alone.
@@ -267,7 +266,7 @@ def test_official_splits_from_raw_files_to_decisions(
 
     later = tmp_path / "later"
     done = succeed(capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later)
-    assert Run.load(later).facts.splits == {"calibration": 15, "test": 15}
+    assert cl.Run.load(later).facts.splits == {"calibration": 15, "test": 15}
 
 
 def test_recalibrate_knows_the_texts_of_a_wide_table(tmp_path: Path) -> None:

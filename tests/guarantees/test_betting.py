@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalearn import ScoredItems, certify
+from credalearn import Promise, ScoredItems, certify
 from credalearn.guarantees._betting import betting_p_value, growth
 from credalearn.guarantees._sequence import GroupEvidence, Sequence
-from credalearn.guarantees.promises import Promise
 from present import present
 
 

@@ -14,7 +14,6 @@ import credalearn as cl
 from clouds import classifier, clouds
 from credalearn._scores import SCORES
 from credalearn.methods import METHODS
-from credalearn.predictions import CredalPredictions
 
 DIRICHLET = ("edl", "edl-soft", "dappr", "laplace-bridge")
 NUM_VERTICES = {
@@ -40,14 +39,14 @@ def fitted(method: str, num_classes: int = 3, **options: Any) -> cl.CredalClassi
     return fit(method, cl.from_votes(clouds(num_classes)[2]), num_classes, **options)
 
 
-def assert_same(first: CredalPredictions, second: CredalPredictions) -> None:
+def assert_same(first: cl.CredalPredictions, second: cl.CredalPredictions) -> None:
     for each in fields(first):
         one, other = getattr(first, each.name), getattr(second, each.name)
         assert (one is None) == (other is None), each.name
         assert one is None or torch.equal(one, other), each.name
 
 
-def assert_sound(pred: CredalPredictions, num_items: int, num_classes: int) -> None:
+def assert_sound(pred: cl.CredalPredictions, num_items: int, num_classes: int) -> None:
     """What must hold of any method's predictions."""
     for each in (pred.probs, pred.lower, pred.upper):
         assert each.shape == (num_items, num_classes)

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from annotation_exports import CLASSES, EXPORTS, Write, as_counts, studio_task, to_json, to_lines
-from credalearn.app.readers import read_annotations
-from credalearn.errors import CredalError
+from credalearn import CredalError, read_annotations
 
 
 def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from credalearn import from_votes
+from credalearn import Run, from_votes
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.evaluation import HeldOut
-from credalearn.app.run import Run
 from credalearn.app.steps.report import annotations_of, label_risk, risk_line
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import RiskProfile, risk_profile

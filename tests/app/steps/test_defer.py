@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalearn import CredalError
-from credalearn.app.readers import read_annotations
-from credalearn.app.run import Run
+from credalearn import CredalError, Run, read_annotations
 from credalearn.app.steps.defer import DeferOptions, defer, interface
 from credalearn.app.steps.predict import PredictOptions, predict
 from opens import count_opens

@@ -11,13 +11,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, fisher_exact
 
+from credalearn import Promise, Run, ScoredItems
 from credalearn._formats import percent
-from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.drift_check import _accuracy_by_group, _detectable, _verdict, drift_check
 from credalearn.app.steps.recalibrate import Recalibration
-from credalearn.guarantees import Promise, ScoredItems
 from fake_run import fake_run, grouped, with_facts
 
 

@@ -15,11 +15,10 @@ import pytest
 import torch
 from PIL import Image
 
-from credalearn import CredalError, metrics
+from credalearn import CredalError, Run, metrics
 from credalearn._formats import percent
 from credalearn.app.images import THUMBNAIL_BYTES
 from credalearn.app.report.baseline import baseline
-from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.report import report
