@@ -134,6 +134,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"max_error": 10}, "max_error must be above 0 and below 1; got 10. To fix: write 10 %"),
         ({"max_error": float("nan")}, "max_error must be a number"),
         ({"scale": "width"}, "scale must be one of"),
+        ({"called": ("cat=2",)}, "called must be above 0"),
         ({"called": ("malignant",)}, "called must look like malignant=0.05; got 'malignant'"),
         ({"missed": ("malignant=often",)}, "missed must end with a number, such as =0.05; got"),
         ({"cost": ("malignant=5",)}, "cost must look like malignant:benign=5; got 'malignant=5'"),
