@@ -7,8 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 import credalearn as cl
@@ -16,6 +14,7 @@ from credalearn.app.labels import make_labels
 from credalearn.app.staging import sibling
 from credalearn.app.steps.train import TrainOptions, train, training_labels
 from credalearn.labels import VOTE_RULES
+from present import present
 from team_files import (
     Capture,
     Team,
@@ -102,50 +101,29 @@ def test_the_columns_of_predictions_are_what_they_are_called(team: Team, tmp_pat
             assert row[f"{bound}:{label}"] == least(heads)
 
 
-@settings(max_examples=15)
-@given(seed=st.integers(0, 99), grouped=st.booleans(), own=st.booleans())
-def test_nothing_held_out_is_trained_on(seed: int, grouped: bool, own: bool) -> None:
-    rng = np.random.default_rng(seed)
-    size = 40
-    group = rng.integers(0, 8, size=size)
-    table = pl.DataFrame(
-        {
-            "item": [f"x{number}" for number in range(size)],
-            "number": range(size),
-            "g": [f"g{number}" for number in group],
-            "s": np.array(["train", "calibration", "test", "train"])[group % 4],
-        }
-    )
-    label = rng.choice(["cat", "dog"], size=size)
-    votes = cl.read_annotations(table.select("item", annotator=pl.lit("ann"), label=label))
-    options: dict[str, Any] = {"group": "g"} if grouped else {}
-    options |= {"split": "s"} if own else {}
-    drop = tuple({"g", "s"} - set(options.values()))
-    data = cl.Dataset(votes, features=table, drop=drop, random_state=seed, **options)
-    seen: list[float] = []
-
+def test_nothing_held_out_is_trained_on(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class StopError(Exception):
         pass
 
     def watch(self: cl.CredalClassifier, X: np.ndarray, y: Any, **options: object) -> None:
-        assert len(X) == len(y)
+        assert len(y) == len(X)
         seen.extend(X[:, 0].tolist())
         raise StopError
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cl.CredalClassifier, "fit", watch)
-        folder = Path(f"/tmp/credalearn-never-{seed}")
+    monkeypatch.setattr(cl.CredalClassifier, "fit", watch)
+    for options in ({}, {"group": "patient"}, {"split": "part"}, {"random_state": 3}):
+        seen: list[float] = []
+        data = team_data(team, **options)
         with pytest.raises(StopError):
-            train(data, folder)
-    assert not folder.exists()
-    part = data.split().part
-    assert part is not None
-    assert seen == np.flatnonzero(part == "train").tolist()
-    assert set(part) == {"train", "calibration", "test"}
-    if own:
-        assert part.tolist() == table["s"].to_list()
-    if grouped:
-        assert not {*group[part == "train"]} & {*group[part != "train"]}
+            train(data, tmp_path / "run")
+        part = present(data.split().part)
+        assert seen == np.asarray(data.X)[part == "train", 0].tolist()
+        assert 0 < len(seen) < 60
+        groups = np.array(data.groups or data.items)
+        assert not {*groups[part == "train"]} & {*groups[part != "train"]}
+    assert not list(tmp_path.iterdir())
 
 
 # Labels
