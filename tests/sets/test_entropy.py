@@ -14,15 +14,7 @@ from credalearn import (
     min_entropy_box,
     min_entropy_hull,
 )
-from random_sets import KINDS, bits, corners, distributions
-
-
-def simplex_grid(num_weights: int, steps: int) -> Tensor:
-    """All weights that are multiples of 1/steps, shape (G, num_weights)."""
-    axes = torch.cartesian_prod(*[torch.arange(steps + 1)] * (num_weights - 1))
-    axes = axes.reshape(-1, num_weights - 1)
-    axes = axes[axes.sum(1) <= steps]
-    return torch.cat([axes, steps - axes.sum(1, keepdim=True)], 1).double() / steps
+from random_sets import KINDS, bits, corners, distributions, outcomes
 
 
 @pytest.mark.catches("sets/hull_entropy.py", ".sum(-1) / math.log(2)", ".sum(-1)")
@@ -56,7 +48,8 @@ def test_polytopes_equal_a_fine_grid(
 ) -> None:
     points = distributions(300, num_vertices, num_classes, generator=generator)
     points[:30, 1] = points[:30, 0]  # a vertex twice
-    weights = simplex_grid(num_vertices, 120 if num_vertices == 3 else 40)
+    steps = 120 if num_vertices == 3 else 40
+    weights = torch.from_numpy(outcomes(steps, num_vertices) / steps)
     grid = torch.stack([bits(weights @ hull).max() for hull in points])
     found = max_entropy_hull(points)
     assert (found >= grid - 1e-3).all()
