@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 import credalearn as cl
 from credalearn.app import encoders
 from team_files import Capture, in_process, make_images, make_team, succeed
-from text_items import messages
+from text_items import message_votes, messages
 
 SIZE = 32
 
@@ -26,14 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write_messages(folder: Path, num_items: int = 60) -> tuple[Path, Path]:
     """Votes with the texts next to them, and texts of new items."""
-    texts, votes = messages(num_items)
-    rows = [
-        (f"m{row}", who, text, "fine" if who >= rude else "rude")
-        for row, (text, (_, rude)) in enumerate(zip(texts, votes, strict=True))
-        for who in range(4)
-    ]
-    columns = ["item", "annotator", "text", "label"]
-    pl.DataFrame(rows, schema=columns, orient="row").write_csv(folder / "votes.csv")
+    message_votes(num_items).write_csv(folder / "votes.csv")
     new = messages(20, random_state=1)[0]
     pl.DataFrame({"item": range(20), "text": new}).write_csv(folder / "new.csv")
     return folder / "votes.csv", folder / "new.csv"
