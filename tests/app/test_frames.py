@@ -46,7 +46,7 @@ def test_a_category_is_a_stratum(run: cl.Run) -> None:
     assert run.predict(FEATURES, decision=False).items == NUMBER
 
 
-def test_a_gap_is_a_stratum(tmp_path: Path) -> None:
+def test_missing_values_are_a_stratum_of_their_own(tmp_path: Path) -> None:
     gaps = FEATURES.assign(size=np.where(SIZE > 0, 1.0, np.nan))
     run = cl.Run.train(dataset(gaps), tmp_path / "run")
     sets = present(run.certify(set_coverage=0.5, stratum="size", table=gaps).run.sets)

@@ -184,7 +184,7 @@ def test_a_new_run_replaces_an_old_one_and_keeps_other_files(tmp_path: Path) -> 
     assert (output / "model" / "w").read_text() == "two"
 
 
-def test_runs_in_linked_folders(tmp_path: Path) -> None:
+def test_runs_are_written_through_linked_folders(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")
     put(tmp_path / "link", "one")

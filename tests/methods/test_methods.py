@@ -94,7 +94,7 @@ def test_each_method_fills_its_fields(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_learns_sets_tells_whether_the_loss_depends_on_the_set(
+def test_learns_sets_states_whether_the_loss_depends_on_the_set(
     method: str, generator: torch.Generator
 ) -> None:
     soft = torch.tensor([[0.6, 0.3, 0.1]] * 20)
@@ -133,7 +133,7 @@ def test_learns_a_separable_problem(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_seed_decides_everything(method: str) -> None:
+def test_random_state_decides_every_prediction(method: str) -> None:
     X, _, counts = clouds(3)
     first = fitted(method).predict_credal(X)
     assert_same(first, fitted(method).predict_credal(X))  # dropout included
@@ -158,7 +158,7 @@ def test_a_saved_model_predicts_the_same(method: str, num_classes: int, tmp_path
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_batch_of_one(method: str) -> None:
+def test_trains_and_predicts_with_a_batch_of_one(method: str) -> None:
     X, y, _ = clouds(3)
     clf = fitted(method)
     alone = clf.predict_credal(X[:1])
@@ -168,7 +168,7 @@ def test_a_batch_of_one(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_collapsed_labels_are_the_majoritys(method: str) -> None:
+def test_collapsed_labels_equal_majority_labels(method: str) -> None:
     X, _, counts = clouds(3)
     collapsed = fit(method, cl.from_votes(counts), 3, collapse=True)
     majority = fit(method, counts.argmax(1), 3)

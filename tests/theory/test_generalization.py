@@ -86,7 +86,7 @@ def example(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, LowerBo
     return features, weights, normal(2, 3, generator=generator), labels
 
 
-def test_each_term_by_hand(generator: torch.Generator) -> None:
+def test_each_term_matches_its_formula(generator: torch.Generator) -> None:
     features, weights, biases, labels = example(generator)
     bound = generalization_bound(features, weights, labels, biases=biases, confidence=0.9)
     heads = [features @ weights[h].T + biases[h] for h in range(2)]

@@ -330,7 +330,7 @@ def test_requests_that_fail_count_whichever_record_makes_them(tmp_path: Path) ->
     assert len(other.requests) == 2
 
 
-def test_of_two_processes_one_makes_the_first_request(tmp_path: Path) -> None:
+def test_two_processes_cannot_both_make_the_first_request(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
     other = cl.Run.load(run.path)  # as another process does at the same moment
     found = certify(run, CertifyOptions(max_error=0.3))

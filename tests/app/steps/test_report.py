@@ -45,7 +45,7 @@ def held_out(run: Run) -> pl.DataFrame:
     return run.predictions.filter(split="test")
 
 
-def test_every_reading_is_that_of_the_predictions(run: Run, page: str) -> None:
+def test_slider_readings_match_the_predictions(run: Run, page: str) -> None:
     data, table = data_of(page), held_out(run)
     limits = sorted({-1.0, *table["score"].to_list(), present(run.guarantee).threshold})
     counts = {(table["score"] <= limit).sum(): limit for limit in limits}
