@@ -25,7 +25,6 @@ from credalearn_experiments.runs import Run as TrainedRun
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import Store, read_log, read_predictions
 from damage import DAMAGE, changed, harmless
-from fake_run import add_sets
 from small_run import make_run
 
 _TRAINED = TrainedRun(replace(ALL_SETTINGS["lidc-votes-all-relax"], name="s"), "pocc", 1)
@@ -73,7 +72,7 @@ class ChangedRun:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / "run"
-        add_sets(make_run(self.path), coverage=0.7)
+        make_run(self.path, rule=False).certify(max_error=0.9, set_coverage=0.7)
         self.files = {name: (self.path / name).read_bytes() for name in RUN_FILES}
         rows = [f"n{i},{0.1 * i},{-0.2 * i},{1.7e9 + i},=owl" for i in range(20)]
         self.data = folder / "items.csv"
