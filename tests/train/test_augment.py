@@ -107,8 +107,8 @@ def test_a_mixed_item_learns_from_both_labels_in_proportion() -> None:
 
     shares = torch.eye(3).repeat(40, 1)
     watch, recipe = Watch(), Recipe(epochs=2, batch_size=20)
-    learned = {"labels": cl.precise(shares), "loss": loss, "mix": mixup, "num_classes": 3}
-    found = losses_of(own_training(watch, shares, recipe, **learned))
+    learned: dict[str, Any] = {"labels": cl.precise(shares), "loss": loss, "mix": mixup}
+    found = losses_of(own_training(watch, shares, recipe, num_classes=3, **learned))
     epochs = torch.cat(watch.seen).view(2, 120, 3)
     assert found == pytest.approx((epochs @ cost).mean(1).tolist(), rel=1e-5)
     mixed = (epochs.max(2).values < 1).float().mean()
