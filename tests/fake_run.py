@@ -11,15 +11,14 @@ import torch
 from PIL import Image
 from scipy.special import softmax
 
-from credalearn import CredalPredictions
+from credalearn import CredalPredictions, Run
 from credalearn.app.facts import AnnotationFacts, InputFacts
 from credalearn.app.features import row_digests
-from credalearn.app.run import Run
 from credalearn.app.run_files import write_run
+from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.set_coverage import certify_sets
 from credalearn.app.steps.train import TrainOptions, prediction_table, recorded_options
-from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
 NAMES = ("benign", "indeterminate", "malignant", "artifact")
 SPLITS = {"train": 0.5, "calibration": 0.25, "test": 0.25}
@@ -92,23 +91,9 @@ def fake_run(
     return Run.load(folder)
 
 
-def add_rule(
-    run: Run,
-    *,
-    max_error: float | None = 0.1,
-    capacity: float | None = None,
-    confidence: float = 0.95,
-    method: CertifyMethod | None = None,
-) -> Run:
-    """Certify the run on its calibration items, as ``credalearn certify`` does."""
-    table = run.predictions.filter(pl.col("wrong").is_not_null(), split="calibration")
-    values, wrong = table["score"].to_numpy(), table["wrong"].to_numpy()
-    if capacity is not None:
-        rule = by_capacity(values, wrong, defer=capacity, confidence=confidence)
-    else:
-        assert max_error is not None
-        rule = certify(values, wrong, max_error=max_error, confidence=confidence, method=method)
-    return run.keeping(guarantee=rule)
+def add_rule(run: Run, **options: Any) -> Run:
+    """The run with a guarantee; by default at most 10 % of the kept items are wrong."""
+    return certify(run, CertifyOptions(**options or {"max_error": 0.1})).run
 
 
 def with_facts(run: Run, **changed: Any) -> Run:
@@ -120,7 +105,7 @@ def with_facts(run: Run, **changed: Any) -> Run:
     known.pop("sha256")
     known["annotations"] = changed.pop("annotation_facts", known["annotations"])
     write_run(run.path, known | changed, tables, model_sha256=run.facts.sha256["model"])
-    for name in ("guarantee.json", "sets.json"):
+    for name in ("guarantee.json", "sets.json", "requests.json"):
         (run.path / name).unlink(missing_ok=True)
     return Run.load(run.path)
 

@@ -15,20 +15,16 @@ import numpy as np
 import torch
 
 from annotation_exports import EXPORTS, as_counts
-from credalearn import _files
+from credalearn import CredalError, Run, _files, read_annotations
 from credalearn._tensors import read_tensors, write_tensors
-from credalearn.app.readers import read_annotations
 from credalearn.app.report.card import card
-from credalearn.app.run import Run
 from credalearn.app.steps.export import OUTPUTS
 from credalearn.app.steps.inspect import consensus, inspect
-from credalearn.errors import CredalError
 from credalearn_experiments.records import Record, read_records, write_record
 from credalearn_experiments.runs import Run as TrainedRun
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import Store, read_log, read_predictions
 from damage import DAMAGE, changed, harmless
-from fake_run import add_sets
 from small_run import make_run
 
 _TRAINED = TrainedRun(replace(ALL_SETTINGS["lidc-votes-all-relax"], name="s"), "pocc", 1)
@@ -76,7 +72,7 @@ class ChangedRun:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / "run"
-        add_sets(make_run(self.path), coverage=0.7)
+        make_run(self.path, rule=False).certify(max_error=0.9, set_coverage=0.7)
         self.files = {name: (self.path / name).read_bytes() for name in RUN_FILES}
         rows = [f"n{i},{0.1 * i},{-0.2 * i},{1.7e9 + i},=owl" for i in range(20)]
         self.data = folder / "items.csv"

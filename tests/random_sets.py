@@ -7,17 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credalearn.sets import (
-    CredalSet,
-    Intervals,
-    LowerBounds,
-    MeanIntervals,
-    Possibility,
-    TotalVariationBall,
-    Vertices,
-)
+import credalearn as cl
 
-Maker = Callable[[int, int, torch.Generator], CredalSet]
+Maker = Callable[[int, int, torch.Generator], cl.CredalSet]
 
 
 def distributions(*shape: int, generator: torch.Generator) -> Tensor:
@@ -30,57 +22,59 @@ def distributions(*shape: int, generator: torch.Generator) -> Tensor:
     return torch.where(mass < 1e-200, 0, mass)
 
 
-def lower_bounds(num_items: int, num_classes: int, generator: torch.Generator) -> LowerBounds:
+def lower_bounds(num_items: int, num_classes: int, generator: torch.Generator) -> cl.LowerBounds:
     """A random share of a random distribution, from nothing to all of it."""
     soft = distributions(num_items, num_classes, generator=generator)
     kept = torch.rand(num_items, num_classes, generator=generator, dtype=torch.float64)
     kept[: num_items // 8], kept[num_items // 8 : num_items // 4] = 0, 1
-    return LowerBounds(soft * kept)
+    return cl.LowerBounds(soft * kept)
 
 
-def intervals(num_items: int, num_classes: int, generator: torch.Generator) -> Intervals:
+def intervals(num_items: int, num_classes: int, generator: torch.Generator) -> cl.Intervals:
     """Around a random distribution, from a single point to the whole simplex."""
     center = distributions(num_items, num_classes, generator=generator)
     shape = (num_items, num_classes)
     radius = torch.rand(num_items, 1, generator=generator, dtype=torch.float64) ** 2
     radius[: num_items // 8], radius[num_items // 8 : num_items // 4] = 0, 1
     down, up = (radius * torch.rand(*shape, generator=generator).double() for _ in range(2))
-    return Intervals((center - down).clamp(min=0), (center + up).clamp(max=1))
+    return cl.Intervals((center - down).clamp(min=0), (center + up).clamp(max=1))
 
 
-def vertices(num_items: int, num_classes: int, generator: torch.Generator) -> Vertices:
+def vertices(num_items: int, num_classes: int, generator: torch.Generator) -> cl.Vertices:
     """One to six random points, some of them twice."""
     num_vertices = int(torch.randint(1, 7, (), generator=generator))
     points = distributions(num_items, num_vertices, num_classes, generator=generator)
     points[: num_items // 4, -1] = points[: num_items // 4, 0]
-    return Vertices(points)
+    return cl.Vertices(points)
 
 
-def balls(num_items: int, num_classes: int, generator: torch.Generator) -> TotalVariationBall:
+def balls(num_items: int, num_classes: int, generator: torch.Generator) -> cl.TotalVariationBall:
     """Around a random distribution, from a single point to the whole simplex."""
     radius = torch.rand(num_items, generator=generator, dtype=torch.float64) ** 2
     radius[: num_items // 8], radius[num_items // 8 : num_items // 4] = 0, 1
     q = distributions(num_items, num_classes, generator=generator)
-    return TotalVariationBall(q, radius)
+    return cl.TotalVariationBall(q, radius)
 
 
-def possibilities(num_items: int, num_classes: int, generator: torch.Generator) -> Possibility:
+def possibilities(num_items: int, num_classes: int, generator: torch.Generator) -> cl.Possibility:
     """Random levels with ties and zeros, from a single class to the whole simplex."""
     levels = distributions(num_items, num_classes, generator=generator)
     levels = levels / levels.amax(1, keepdim=True)
     levels[: num_items // 8] = (levels[: num_items // 8] == 1).double()
     levels[num_items // 8 : num_items // 4] = 1
-    return Possibility(levels)
+    return cl.Possibility(levels)
 
 
-def mean_intervals(num_items: int, num_classes: int, generator: torch.Generator) -> MeanIntervals:
+def mean_intervals(
+    num_items: int, num_classes: int, generator: torch.Generator
+) -> cl.MeanIntervals:
     """One to four boxes per item, of unequal weight, some without any."""
     people = int(torch.randint(1, 5, (), generator=generator))
     boxes = [intervals(num_items, num_classes, generator) for _ in range(people)]
     weight = torch.randint(0, 3, (num_items, people), generator=generator)
     weight[:, 0] += (weight.sum(1) == 0).long()
     lower, upper = (torch.stack([getattr(x, at) for x in boxes], 1) for at in ("lower", "upper"))
-    return MeanIntervals(lower, upper, weight)
+    return cl.MeanIntervals(lower, upper, weight)
 
 
 KINDS: dict[str, Maker] = {
@@ -104,7 +98,7 @@ def outcomes(num_votes: int, num_classes: int) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
+def members(sets: cl.CredalSet, generator: torch.Generator) -> Tensor:
     """A random member of every set: a mixture of its middle and five extremes, shape (N, K)."""
     costs = torch.randn(5, *sets.shape, generator=generator, dtype=torch.float64)
     points = torch.stack([sets.center(), *(sets.worst_target(cost) for cost in costs)])

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 import credalearn as cl
 from credalearn.app.run import Run
-from credalearn.guarantees import Guarantee
+from credalearn.guarantees import by_capacity
 
 CLASSES = ("cat", "dog", "=owl")
 FEATURES = ("size", "weight", "seen")
@@ -78,17 +78,6 @@ def make_image_run(folder: Path, pictures: Path, counts: np.ndarray) -> Run:
 
 def with_rule(run: Run) -> Run:
     """The run with a guarantee that keeps half of the calibration items."""
-    calibration = run.held_out("calibration")
-    num_items = len(calibration)
-    rule = Guarantee(
-        method="sgr",
-        against="majority",
-        threshold=float(np.median(calibration["score"])),
-        num_items=num_items,
-        kept=num_items // 2,
-        errors=0.0,
-        max_error=0.1,
-        confidence=0.95,
-        bound=0.09,
-    )
-    return run.keeping(guarantee=rule)
+    found = run.held_out("calibration")
+    half = by_capacity(found["score"], found["wrong"].fill_null(value=False), defer=0.5)
+    return run.keeping(guarantee=half)

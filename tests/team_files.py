@@ -1,6 +1,7 @@
 """Files of an annotating team, and the command as the team runs it."""
 
 import hashlib
+import json
 import resource
 import sys
 from collections.abc import Callable, Iterator
@@ -9,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
 
+from credalearn import Dataset, read_annotations
 from credalearn.app.cli import main
-from credalearn.app.dataset import Dataset
-from credalearn.app.readers import read_annotations
 
 Capture = pytest.CaptureFixture[str]
 CLASSES = ("cat", "dog", "owl")
@@ -128,6 +129,19 @@ def succeed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
     done = in_process(capsys, *arguments)
     assert done.code == 0, done.err
     return done
+
+
+def facts_of(capsys: Capture, *arguments: object) -> dict[str, Any]:
+    """What the command prints with ``--json``."""
+    found: dict[str, Any] = json.loads(succeed(capsys, *arguments, "--json").out)
+    return found
+
+
+def as_json(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts of Python, as a command prints them."""
+    plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731
+    found: dict[str, Any] = json.loads(msgspec.json.encode(facts, enc_hook=plain))
+    return found
 
 
 def snapshot(folder: Path) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Short messages with votes, for tests of models of texts."""
 
 import numpy as np
+import polars as pl
 
 _FINE = ("thanks please hello great", "nice lovely friend welcome good")
 _RUDE = ("stupid idiot shut moron hate", "you dumb useless trash")
@@ -20,3 +21,19 @@ def messages(num_items: int, *, random_state: int = 0) -> tuple[list[str], np.nd
         against = random.binomial(4, 0.85 if number % 2 else 0.1)
         votes.append((4 - against, against))
     return texts, np.array(votes)
+
+
+def tone(number: int, rude: int) -> str:
+    """What the person of this number says, the first of whom say rude."""
+    return "fine" if number >= rude else "rude"
+
+
+def message_votes(num_items: int) -> pl.DataFrame:
+    """One row per vote on the messages m0, m1, …: item, annotator, text and label."""
+    texts, votes = messages(num_items)
+    rows = [
+        {"item": f"m{row}", "annotator": who, "text": text, "label": tone(who, votes[row, 1])}
+        for row, text in enumerate(texts)
+        for who in range(4)
+    ]
+    return pl.DataFrame(rows)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from credalearn.app.run import Run
-from team_files import Capture, succeed
+from team_files import Capture, facts_of, succeed
 
 
 def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys: Capture) -> None:
@@ -25,3 +25,4 @@ def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys
         again = succeed(capsys, *command.split())
         assert again.out.splitlines()[: len(printed)] == printed
     assert (tmp_path / "d" / "decisions.csv").read_bytes() == before
+    assert facts_of(capsys, "demo", "-o", tmp_path / "e")["run"] == str(tmp_path / "e" / "run")

@@ -12,9 +12,8 @@ from safetensors.numpy import load_file
 
 import credalearn as cl
 from credalearn.app import encoders
-from credalearn.app.run import Run
 from team_files import Capture, in_process, make_images, make_team, succeed
-from text_items import messages
+from text_items import message_votes, messages
 
 SIZE = 32
 
@@ -27,14 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write_messages(folder: Path, num_items: int = 60) -> tuple[Path, Path]:
     """Votes with the texts next to them, and texts of new items."""
-    texts, votes = messages(num_items)
-    rows = [
-        (f"m{row}", who, text, "fine" if who >= rude else "rude")
-        for row, (text, (_, rude)) in enumerate(zip(texts, votes, strict=True))
-        for who in range(4)
-    ]
-    columns = ["item", "annotator", "text", "label"]
-    pl.DataFrame(rows, schema=columns, orient="row").write_csv(folder / "votes.csv")
+    message_votes(num_items).write_csv(folder / "votes.csv")
     new = messages(20, random_state=1)[0]
     pl.DataFrame({"item": range(20), "text": new}).write_csv(folder / "new.csv")
     return folder / "votes.csv", folder / "new.csv"
@@ -115,7 +107,7 @@ def test_wordllama_reads_the_files_of_its_package(tmp_path: Path, capsys: Captur
     (table,) = load_file(folder / "weights" / "l2_supercat_256.safetensors").values()
     own = wordllama.WordLlamaInference(table, tokenizers.Tokenizer.from_file(str(tokenizer)))
     texts = ["hello world", "a text of several words"]
-    found = encoders.open_encoder(Run.load(tmp_path / "run").facts.inputs)
+    found = encoders.open_encoder(cl.Run.load(tmp_path / "run").facts.inputs)
     np.testing.assert_allclose(found(np.array(texts, dtype=object)), own.embed(texts), atol=1e-6)
     assert np.isfinite(found(np.array([""], dtype=object))).all()
 
@@ -151,7 +143,7 @@ def test_sentence_transformers_from_a_folder(tmp_path: Path, capsys: Capture) ->
     encoder = f"sentence-transformers:{folder}"
     run = tmp_path / "run"
     succeed(capsys, "train", votes, "--text", "text", "--encoder", encoder, "-o", run)
-    assert Run.load(run).facts.inputs.encoder == encoder
+    assert cl.Run.load(run).facts.inputs.encoder == encoder
     succeed(capsys, "predict", run, new, "--no-decision", "-o", tmp_path / "p.csv")
     assert len(pl.read_csv(tmp_path / "p.csv")) == 20
 
@@ -172,7 +164,7 @@ def test_the_backbone_of_a_run_encodes_images(tmp_path: Path, capsys: Capture) -
     run = tmp_path / "run"
     done = succeed(capsys, *given, *encoder, "-o", run)
     assert "a linear model with penalty" in done.out
-    facts = Run.load(run).facts
+    facts = cl.Run.load(run).facts
     assert facts.options["backbone"] == "auto"
     network = cl.load(tmp_path / "network" / "model")
     assert facts.inputs.encoder_sha256 == network.weights_sha256_
@@ -195,7 +187,7 @@ def test_a_published_network_encodes_images(tmp_path: Path, capsys: Capture) -> 
     facts = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
     assert facts["encoder"] == "timm:resnet18"
     pixels = np.zeros((2, 3, SIZE, SIZE), dtype=np.float32)
-    found = encoders.open_encoder(Run.load(tmp_path / "run").facts.inputs)(pixels)
+    found = encoders.open_encoder(cl.Run.load(tmp_path / "run").facts.inputs)(pixels)
     network.reset_classifier(0)
     mean = torch.tensor(network.pretrained_cfg["mean"]).view(3, 1, 1)
     spread = torch.tensor(network.pretrained_cfg["std"]).view(3, 1, 1)

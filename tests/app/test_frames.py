@@ -10,6 +10,7 @@ import pytest
 import credalearn as cl
 from credalearn.app.item_stream import open_items
 from credalearn.app.steps.set_coverage import strata_of_batch
+from present import present
 
 NUMBER = 120
 RNG = np.random.default_rng(0)
@@ -37,8 +38,7 @@ def test_categories_alone_are_features(tmp_path: Path) -> None:
 
 
 def test_a_category_is_a_stratum(run: cl.Run) -> None:
-    found = run.certify(set_coverage=0.5, stratum="color", table=FEATURES).sets
-    assert found is not None
+    found = present(run.certify(set_coverage=0.5, stratum="color", table=FEATURES).sets)
     assert [each.name for each in found.inflation.strata] == ["blue", "red"]
     with pytest.raises(cl.CredalError, match=r"'color' was in .*the table of features.* table=\.$"):
         run.certify(set_coverage=0.6, stratum="color")
@@ -46,20 +46,14 @@ def test_a_category_is_a_stratum(run: cl.Run) -> None:
     assert run.predict(FEATURES, decision=False).items == NUMBER
 
 
-def test_a_gap_is_a_stratum(tmp_path: Path) -> None:
+def test_missing_values_are_a_stratum_of_their_own(tmp_path: Path) -> None:
     gaps = FEATURES.assign(size=np.where(SIZE > 0, 1.0, np.nan))
     run = cl.Run.train(dataset(gaps), tmp_path / "run")
-    found = run.certify(set_coverage=0.5, stratum="size", table=gaps).run
-    assert found.sets is not None
-    assert [each.name for each in found.sets.strata] == ["1", "None"]
+    sets = present(run.certify(set_coverage=0.5, stratum="size", table=gaps).run.sets)
+    assert [each.name for each in sets.strata] == ["1", "None"]
     (batch,) = open_items(run, gaps).batches
-    strata = strata_of_batch(run, found.sets, NOTHING, NOTHING, batch)
+    strata = strata_of_batch(run, sets, NOTHING, NOTHING, batch)
     assert strata == ["1" if size > 0 else "None" for size in SIZE]
-
-
-def test_a_repeated_row_is_predicted_once(run: cl.Run) -> None:
-    twice = pd.concat([FEATURES, FEATURES.head(3)])
-    assert run.predict(twice, decision=False).items == NUMBER
 
 
 def test_new_votes_are_read_with_options(run: cl.Run, tmp_path: Path) -> None:
@@ -84,14 +78,6 @@ def test_a_threshold_is_kept_if_sets_fail_and_every_class_has_its_set(run: cl.Ru
     assert run.certify(set_coverage=0.9).sets is not None
     found = run.predict(FEATURES, all_classes=True).to_pandas()
     assert (found["set_lower_no"] <= found["lower_no"]).all()
-
-
-def test_a_failed_request_is_known_at_once(run: cl.Run) -> None:
-    with pytest.raises(cl.CredalError, match="cannot be certified"):
-        run.certify(max_error=0.001)
-    assert [each.asked["max_error"] for each in run.requests] == [0.001]
-    with pytest.raises(cl.CredalError, match=r"certify it, as with .* --again"):
-        run.predict(FEATURES)
 
 
 def test_no_column_is_lost_or_taken_for_another() -> None:

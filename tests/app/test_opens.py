@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import credalearn as cl
-from credalearn.app.run import Run
 from opens import count_opens
 from team_files import Capture, make_images, make_team, succeed, train_arguments
 
@@ -42,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         votes = cl.read_annotations("votes.csv")
         data = cl.Dataset(votes, features="features.csv", drop=("patient", "truth", "part"))
-        run = Run.train(data, "run")
+        run = cl.Run.train(data, "run")
         run.certify(max_error=0.4, set_coverage=0.9)
         run.keeping(outdated="the items have changed")
     return folder
@@ -109,7 +108,7 @@ def test_commands_open_each_file_once(
 def test_python_reads_a_run_once(folder: Path, tmp_path: Path) -> None:
     path = shutil.copytree(folder / "run", tmp_path / "run")
     with count_opens(path, path / "model") as opened:
-        run = Run.load(path)
+        run = cl.Run.load(path)
         run.certify(max_error=0.5, again=True)
         for name in (each for each in dir(run) if not each.startswith("_")):
             getattr(run, name)

@@ -14,45 +14,43 @@ import credalearn as cl
 from credalearn._files import FolderLock
 from credalearn.app import staging
 from credalearn.app.facts import RunFacts
-from credalearn.app.run import Run
 from credalearn.app.run_files import MADE_FROM, parse_json, to_json
 from credalearn.app.staging import check_place, sibling, staged
-from credalearn.guarantees import Guarantee
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from small_run import make_run
 from team_files import snapshot
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def made(tmp_path_factory: pytest.TempPathFactory) -> cl.Run:
     return fake_run(tmp_path_factory.mktemp("made") / "run", num_items=200)
 
 
 @pytest.fixture
-def run(made: Run, tmp_path: Path) -> Run:
-    return Run.load(shutil.copytree(made.path, tmp_path / "run"))
+def run(made: cl.Run, tmp_path: Path) -> cl.Run:
+    return cl.Run.load(shutil.copytree(made.path, tmp_path / "run"))
 
 
-def test_facts_survive_writing_and_reading(run: Run) -> None:
+def test_facts_survive_writing_and_reading(run: cl.Run) -> None:
     again = parse_json(to_json(asdict(run.facts)).encode(), RunFacts, Path("run.json"))
     assert again == run.facts
     sizes = ", ".join(f"{number:,} {name}" for name, number in run.facts.splits.items())
     assert repr(run) == f"Run({str(run.path)!r}, {sizes})"
-    assert Run.load(run.path).facts == run.facts
+    assert cl.Run.load(run.path).facts == run.facts
 
 
-def test_a_guarantee_and_sets_belong_to_their_predictions(run: Run) -> None:
+def test_a_guarantee_and_sets_belong_to_their_predictions(run: cl.Run) -> None:
     certified = add_sets(add_rule(run, max_error=0.2))
-    loaded = Run.load(run.path)
+    loaded = cl.Run.load(run.path)
     assert loaded.guarantee == certified.guarantee
-    assert isinstance(loaded.guarantee, Guarantee)
+    assert isinstance(loaded.guarantee, cl.Guarantee)
     assert loaded.sets == certified.sets
     kept = {name: (run.path / name).read_bytes() for name in ("guarantee.json", "sets.json")}
     other = with_facts(run, predictions=run.predictions.reverse())
     for name, content in kept.items():
         (run.path / name).write_bytes(content)
         with pytest.raises(cl.CredalError, match=rf"{name} does not belong to this run.*certify"):
-            Run.load(other.path)
+            cl.Run.load(other.path)
         (run.path / name).unlink()
 
 
@@ -60,25 +58,25 @@ def test_a_guarantee_and_sets_belong_to_their_predictions(run: Run) -> None:
     ("name", "field", "value"),
     [("guarantee", "threshold", 0.9), ("sets", "radius", 0.001), ("run", "truth", "gold")],
 )
-def test_rejects_files_edited_by_hand(run: Run, name: str, field: str, value: Any) -> None:
+def test_rejects_files_edited_by_hand(run: cl.Run, name: str, field: str, value: Any) -> None:
     add_sets(add_rule(run, max_error=0.2))
     path = run.path / f"{name}.json"
     content = json.loads(path.read_text())
     assert content[field] != value
     path.write_text(json.dumps(content | {field: value}))
     with pytest.raises(cl.CredalError, match=rf"{name}.json was changed after it was written.* To"):
-        Run.load(run.path)
+        cl.Run.load(run.path)
 
 
 @pytest.mark.parametrize("name", ["annotations", "items", "predictions"])
-def test_a_changed_table_is_refused_by_name(run: Run, name: str) -> None:
+def test_a_changed_table_is_refused_by_name(run: cl.Run, name: str) -> None:
     path = run.path / f"{name}.parquet"
     pl.read_parquet(path).head(5).write_parquet(path)
     with pytest.raises(cl.CredalError, match=rf"{name}.parquet does not belong .* train again"):
-        Run.load(run.path)
+        cl.Run.load(run.path)
     path.unlink()
     with pytest.raises(cl.CredalError, match=rf"{name}.parquet cannot be read: No such file"):
-        Run.load(run.path)
+        cl.Run.load(run.path)
 
 
 def test_the_model_of_another_run_is_refused(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_the_model_of_another_run_is_refused(tmp_path: Path) -> None:
     assert run.load_model().classes_.tolist() == list(run.classes)
     shutil.copytree(other.path / "model", run.path / "model", dirs_exist_ok=True)
     with pytest.raises(cl.CredalError, match=r"a/model does not belong to this run"):
-        Run.load(run.path).load_model()
+        cl.Run.load(run.path).load_model()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +96,7 @@ def test_the_model_of_another_run_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_rejects_wrong_facts_by_name(
-    run: Run, place: tuple[str, ...], value: Any, message: str
+    run: cl.Run, place: tuple[str, ...], value: Any, message: str
 ) -> None:
     path = run.path / "run.json"
     content = inner = json.loads(path.read_text())
@@ -107,22 +105,22 @@ def test_rejects_wrong_facts_by_name(
     inner[place[-1]] = value
     path.write_text(json.dumps(content))
     with pytest.raises(cl.CredalError, match=rf"run.json, {message}.* To fix: train again"):
-        Run.load(run.path)
+        cl.Run.load(run.path)
 
 
 def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"no finished run at .*: credalearn train"):
-        Run.load(tmp_path / "none")
+        cl.Run.load(tmp_path / "none")
     with pytest.raises(cl.CredalError, match=r"is not a run: it contains no run\.json\. To fix"):
-        Run.load(tmp_path)
+        cl.Run.load(tmp_path)
     sibling(tmp_path / "none", "partial").mkdir()
     with pytest.raises(cl.CredalError, match=r"run the train command again; it resumes"):
-        Run.load(tmp_path / "none")
+        cl.Run.load(tmp_path / "none")
 
 
-def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
+def test_nothing_is_written_about_a_run_that_was_replaced(run: cl.Run) -> None:
     before = snapshot(run.path)
-    old = Run.load(run.path)
+    old = cl.Run.load(run.path)
     with_facts(run, truth="gold")
     with pytest.raises(cl.CredalError, match=r"been replaced since it was read\. To fix: load the"):
         add_rule(old, max_error=0.2)
@@ -132,25 +130,25 @@ def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
 
 
 def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: cl.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stamps = iter([(1,), (2,), (3,), (3,)])
     monkeypatch.setattr("credalearn.app.run_files.stamps_of", lambda _: next(stamps))
-    assert Run.load(run.path).facts == run.facts
+    assert cl.Run.load(run.path).facts == run.facts
     numbers = count()
     monkeypatch.setattr("credalearn.app.run_files.stamps_of", lambda _: (next(numbers),))
     with pytest.raises(cl.CredalError, match="is busy: it is being replaced"):
-        Run.load(run.path)
+        cl.Run.load(run.path)
 
 
 def test_a_file_of_a_run_waits_for_the_process_that_changes_it(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: cl.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staging, "_PATIENCE", 0.0)
     with FolderLock(run.path):
         with pytest.raises(cl.CredalError, match=r"run is busy: another process is writing it"):
             add_rule(run, max_error=0.2)
-        assert Run.load(run.path).facts == run.facts  # reading needs no lock
+        assert cl.Run.load(run.path).facts == run.facts  # reading needs no lock
     assert add_rule(run, max_error=0.2).guarantee is not None
     assert not (run.path / ".lock").exists()
 
@@ -186,7 +184,7 @@ def test_a_new_run_replaces_an_old_one_and_keeps_other_files(tmp_path: Path) -> 
     assert (output / "model" / "w").read_text() == "two"
 
 
-def test_runs_in_linked_folders(tmp_path: Path) -> None:
+def test_runs_are_written_through_linked_folders(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")
     put(tmp_path / "link", "one")
@@ -219,7 +217,7 @@ def test_a_file_of_another_version_is_named(tmp_path: Path, name: str) -> None:
     content = {MADE_FROM: run.facts.sha256["predictions"], "later": 1}
     (run.path / f"{name}.json").write_text(to_json(content))
     with pytest.raises(cl.CredalError, match=rf"{name}\.json: .* To fix: re(move|store) the file"):
-        Run.load(run.path)
+        cl.Run.load(run.path)
 
 
 def test_one_process_at_a_time_makes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,8 @@ import pytest
 
 import credalearn as cl
 from annotation_exports import studio_task
-from credalearn.app.run import Run
 from team_files import Capture, succeed
-from text_items import messages
+from text_items import message_votes, messages, tone
 
 PEOPLE = ("ann", "bo", "cy", "dee")
 
@@ -55,11 +54,6 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def train_arguments(folder: Path, run: Path) -> list[object]:
     names = ("train", folder / "train.json", "--validation", folder / "dev.json")
     return [*names, "--test", folder / "test.json", "--map", "-3,-2,-1=rude 0,1=fine", "-o", run]
-
-
-def tone(number: int, rude: int) -> str:
-    """What the person of this number says, the first of whom say rude."""
-    return "fine" if number >= rude else "rude"
 
 
 def task(tool: str, row: int, text: str, rude: int) -> list[dict[str, Any]]:
@@ -146,15 +140,12 @@ def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
 
 
 def test_texts_groups_and_gold_labels_of_a_table() -> None:
-    texts, votes = messages(30)
-    rows = [(f"m{row}", who) for row in range(30) for who in PEOPLE]
-    labels = [tone(who, votes[row, 1]) for row in range(30) for who in range(4)]
-    table = pl.DataFrame(rows, schema=["item", "annotator"], orient="row")
-    annotations = cl.read_annotations(table.with_columns(label=pl.Series(labels)))
-    items = pl.DataFrame({"item": [f"m{row}" for row in range(30)], "message": texts})
-    items = items.with_columns(
-        author=pl.Series([f"a{row // 3}" for row in range(30)]), right=pl.lit("fine")
-    )
+    table = message_votes(30)
+    annotations = cl.read_annotations(table.drop("text"))
+    items = table.unique("item", maintain_order=True).select("item", message="text")
+    authors = pl.format("a{}", pl.int_range(30) // 3)
+    items = items.with_columns(author=authors, right=pl.lit("fine"))
+    texts = items["message"].to_list()
     given = {"text": "message", "group": "author", "gold": "right"}
     data = cl.Dataset(annotations, table=items, **given)
     assert np.asarray(data.X).tolist() == texts
@@ -201,29 +192,21 @@ def test_empty_texts_are_counted_and_refused_if_all_are(tmp_path: Path) -> None:
     assert found.to_polars()["item"].to_list() == list(export.items)
 
 
-@pytest.mark.parametrize("place", [0, 2], ids=["first", "last"])
+@pytest.mark.parametrize("place", [0, 3], ids=["first", "last"])
 def test_a_text_may_be_in_one_row_of_its_item(place: int, tmp_path: Path) -> None:
-    texts, votes = messages(60)
-    rows = pl.DataFrame(
-        {
-            "item": [f"m{row}" for row in range(60) for _ in range(3)],
-            "annotator": ["a", "b", "c"] * 60,
-            "label": [tone(who, votes[row, 1]) for row in range(60) for who in range(3)],
-            "text": [text if who == place else "" for text in texts for who in range(3)],
-            "site": [f"s{row % 20}" for row in range(60) for _ in range(3)],
-        }
-    )
-    path = tmp_path / "votes.csv"
+    shown = pl.when(annotator=place).then("text").otherwise(pl.lit(""))
+    sites = pl.format("s{}", pl.int_range(240) // 4 % 20)
+    rows, path = message_votes(60).with_columns(text=shown, site=sites), tmp_path / "votes.csv"
     rows.write_csv(path)
     data = cl.Dataset(cl.read_annotations(path), text="text", group="site")
-    assert np.asarray(data.X).tolist() == texts
+    assert np.asarray(data.X).tolist() == messages(60)[0]
     run = cl.Run.train(data, tmp_path / "run")
     if place == 0:
         assert run.predict(path, decision=False).items == 60
     else:  # the blank row was predicted before the text came
-        with pytest.raises(cl.CredalError, match=r"line 4: item 'm0' has other inputs"):
+        with pytest.raises(cl.CredalError, match=r"line 5: item 'm0' has other inputs"):
             run.predict(path, decision=False)
-    rows[4, "site"] = "other"
+    rows[5, "site"] = "other"
     rows.write_csv(path)
     for option in ("group", "gold", "split"):
         with pytest.raises(cl.CredalError, match=r"item 'm1' has 'other' in column 'site' here"):
@@ -249,7 +232,7 @@ def test_official_splits_from_raw_files_to_decisions(
     assert "270 items with texts in 'text' of" in done.out
     assert "items: 120 train, 90 calibration, 60 test" in done.out
     assert len(done.out.splitlines()) <= 11
-    trained = Run.load(run)
+    trained = cl.Run.load(run)
     first = [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits]
     assert first == ["1", "calibration:1", "test:1"]
     # The scores of the shared task, from the files alone.
@@ -290,7 +273,7 @@ def test_official_splits_from_raw_files_to_decisions(
 
     later = tmp_path / "later"
     done = succeed(capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later)
-    assert Run.load(later).facts.splits == {"calibration": 15, "test": 15}
+    assert cl.Run.load(later).facts.splits == {"calibration": 15, "test": 15}
 
 
 def test_recalibrate_knows_the_texts_of_a_wide_table(tmp_path: Path) -> None:

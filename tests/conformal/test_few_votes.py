@@ -7,7 +7,6 @@ from torch.distributions import Dirichlet
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.conformal import Inflation
 from credalearn.conformal._calibration import kullback_leibler, kullback_leibler_bounds
 from random_sets import distributions
 
@@ -47,7 +46,7 @@ def test_an_estimate_is_named_so_and_reproducible() -> None:
     assert first == again
     assert first.radius != other.radius
     assert first.sentence().startswith("An estimate, not a guarantee: ")
-    assert Inflation.from_json(first.to_json()) == first
+    assert cl.Inflation.from_json(first.to_json()) == first
 
 
 def test_each_stratum_has_an_estimate_of_its_own() -> None:

@@ -57,7 +57,6 @@ def test_a_dirichlet_keeps_its_evidence() -> None:
     pred = CredalPredictions(mean, mean, mean, concentration=alpha)
     inflation = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=20)
     wide = pred.conformalize(inflation)
-    assert wide.concentration is not None
     assert torch.equal(wide.score("evidence"), pred.score("evidence"))
     assert_close(wide.score("mmi"), torch.tensor([0.2]))
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalearn import ScoredItems, certify
+from credalearn import Promise, ScoredItems, certify
 from credalearn.guarantees._betting import betting_p_value, growth
 from credalearn.guarantees._sequence import GroupEvidence, Sequence
-from credalearn.guarantees.promises import Promise
 from present import present
 
 
@@ -94,7 +93,7 @@ def test_neither_the_order_of_rows_nor_of_equal_names_matters(random_state: int)
 @pytest.mark.catches(
     "guarantees/_sequence.py", "weights = about / sizes[group]", "weights = about / sizes.mean()"
 )
-def test_group_shares_by_a_loop() -> None:
+def test_group_shares_match_a_slow_loop() -> None:
     drawn = grouped(1, 12, 4)
     drawn["groups"] = np.repeat(range(12), [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 6])
     items = ScoredItems(**drawn)

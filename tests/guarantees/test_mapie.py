@@ -42,7 +42,7 @@ def test_p_values_equal_those_of_mapie(rate: float, binary: bool) -> None:
 
 @pytest.mark.parametrize("with_reference", [True, False])
 @pytest.mark.parametrize("random_state", SEEDS)
-def test_learn_then_test(random_state: int, with_reference: bool) -> None:
+def test_learn_then_test_equals_mapie(random_state: int, with_reference: bool) -> None:
     items = ScoredItems(*calibration(random_state))
     reference = ScoredItems(*calibration(random_state + 100, 1000)) if with_reference else None
     rule = certify(items.score, items.wrong.astype(bool), max_error=0.08, reference=reference)
@@ -57,7 +57,7 @@ def test_learn_then_test(random_state: int, with_reference: bool) -> None:
 
 
 @pytest.mark.parametrize("random_state", SEEDS)
-def test_conformal_risk_control(random_state: int) -> None:
+def test_conformal_risk_control_equals_mapie(random_state: int) -> None:
     score, wrong = calibration(random_state)
     rule = certify(score, wrong, max_error=0.0333, method="conformal-risk-control")
     thresholds = np.unique(score)

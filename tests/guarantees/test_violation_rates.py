@@ -22,7 +22,6 @@ from guarantee_study import (
 from scipy.stats import binom
 
 import credalearn as cl
-from credalearn.guarantees import certify
 from credalearn.guarantees._sequence import Sequence
 
 ALLOWED = int(binom.ppf(0.999, DRAWS, 1 - CONFIDENCE))  # 72 of 1,000
@@ -117,7 +116,7 @@ def test_certify_finds_the_simulated_threshold(method: str) -> None:
             reference = population.draw(rng, 2) if with_reference else None
             if how == "betting" and items.groups is None:
                 continue
-            found = certify(
+            found = cl.certify(
                 items.score,
                 items.wrong.astype(bool),
                 groups=items.groups,

@@ -17,7 +17,6 @@ import credalearn as cl
 from credalearn._targets import as_credal
 from credalearn.labels import VoteRule, contaminate, from_posterior, hull
 from credalearn.labels.votes import lower_limits
-from credalearn.sets import TotalVariationBall
 from random_sets import distributions
 
 RULES = get_args(VoteRule)
@@ -94,12 +93,12 @@ def test_clopper_pearson_limits_invert_the_binomial_tail() -> None:
 def test_the_radius_is_the_stated_one_and_at_most_1() -> None:
     counts = torch.tensor([[60, 30, 10], [1, 1, 0], [0, 0, 0]])
     sets = cl.from_votes(counts.double(), rule="total-variation", confidence=0.9)
-    assert isinstance(sets, TotalVariationBall)
+    assert isinstance(sets, cl.TotalVariationBall)
     stated = math.sqrt(2 * math.log((2**3 - 2) / 0.1) / 100) / 2
     assert_close(sets.radius, torch.tensor([stated, 1, 1]).double())
     assert_close(sets.q[0], torch.tensor([0.6, 0.3, 0.1]).double())
     one = cl.from_votes([[3]], rule="total-variation")
-    assert isinstance(one, TotalVariationBall)
+    assert isinstance(one, cl.TotalVariationBall)
     assert one.radius.item() == 0
     many = cl.from_votes(np.eye(2000)[:1] * 10_000, rule="total-variation")  # 2^2000 is no float
     assert 0.26 < many.diameter().item() < 0.27

@@ -10,7 +10,6 @@ import torch
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.methods import pocc_loss
 from tiny_data import real_data
 
 CLASSES = ["cat", "dog", "fox", "ship"]
@@ -65,8 +64,8 @@ def test_the_loss_of_several_people_is_the_mean_of_their_losses(generator: torch
         expected = torch.stack([own[1], (own[0] + own[2]) / 2])
         assert_close(getattr(together, worst_or_best)(cost), expected)
     first, second = (torch.randn(2, 4, generator=generator) for _ in range(2))
-    people = [pocc_loss(first[[1]], second[[1]], alone[row]) for row in (0, 2)]
-    assert_close(pocc_loss(first[[1]], second[[1]], together[1]), (people[0] + people[1]) / 2)
+    people = [cl.pocc_loss(first[[1]], second[[1]], alone[row]) for row in (0, 2)]
+    assert_close(cl.pocc_loss(first[[1]], second[[1]], together[1]), (people[0] + people[1]) / 2)
 
 
 def test_one_statement_per_item_gives_intervals_in_the_order_of_the_items() -> None:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial
 
-from credalearn import from_votes
+from credalearn import TotalVariationBall, from_votes
 from credalearn.labels import PROMISING
-from credalearn.sets import TotalVariationBall
 from random_sets import outcomes
 
 CLASSES = (2, 3, 5, 10, 20)

@@ -78,7 +78,7 @@ def test_classes_that_never_or_always_occur_take_the_limit(generator: torch.Gene
     assert (torch.stack([ends[0, 0], *ends[1, 1:]]) == 0).all()
 
 
-def test_saturated_probabilities() -> None:
+def test_saturated_probabilities_give_boxes_without_nan() -> None:
     sure = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1e-20, 0.0]], dtype=torch.float64)
     for mean_label in ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.9, 0.05, 0.05]):
         ends = shift_interval(sure, torch.tensor(mean_label))

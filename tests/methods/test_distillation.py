@@ -28,6 +28,7 @@ from credalearn.nets import Network
 from credalearn.train import Recipe, Training, train
 from credalearn.train._linear import LinearProblem, log_odds, soft_target
 from random_sets import distributions
+from small_training import Watch
 
 TAUGHT = ("credal-bounds", "pocc-distilled")
 
@@ -142,13 +143,7 @@ def test_cross_fitted_teachers_leave_items_out(monkeypatch: pytest.MonkeyPatch) 
 
 def test_teachers_label_augmented_inputs(generator: torch.Generator) -> None:
     inputs = torch.randn(12, 2, generator=generator)
-    shown: list[Tensor] = []
-    learned: list[Tensor] = []
-
-    class Shown(nn.Module):
-        def forward(self, items: Tensor) -> Tensor:
-            shown.append(items)
-            return items
+    watch, learned = Watch(), list[Tensor]()
 
     def network(backbone: nn.Module, num_heads: int) -> Network:
         return Network(backbone, num_features=2, num_heads=num_heads, num_classes=2)
@@ -157,7 +152,7 @@ def test_teachers_label_augmented_inputs(generator: torch.Generator) -> None:
         learned.append(labels.lower)
         return bounds_loss(logits, labels, epoch)
 
-    teachers = (network(Shown(), 1), network(nn.Identity(), 1))
+    teachers = (network(watch, 1), network(nn.Identity(), 1))
     training = Training(
         network=network(nn.Identity(), 3),
         inputs=inputs,
@@ -168,8 +163,8 @@ def test_teachers_label_augmented_inputs(generator: torch.Generator) -> None:
         teachers=teachers,
     )
     train([training])
-    assert len(shown) == 2
-    for items, lower in list(zip(shown, learned, strict=True)):
+    assert len(watch.seen) == 2
+    for items, lower in list(zip(watch.seen, learned, strict=True)):
         assert_close(items.sort(0).values, (inputs + 1).sort(0).values)
         said = torch.cat([each(items).softmax(2) for each in teachers], 1)
         assert_close(lower, taught_labels(said).lower)

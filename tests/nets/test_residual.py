@@ -87,7 +87,7 @@ def test_residual_networks_have_their_known_number_of_weights(name: str, expecte
     assert sum(weight.numel() for weight in network.parameters()) == expected
 
 
-def test_first_weights_are_drawn_by_he() -> None:
+def test_first_weights_follow_he_initialization() -> None:
     torch.manual_seed(0)
     for layer in ResNet18((3, 32, 32)).modules():
         if isinstance(layer, nn.Conv2d):

@@ -5,30 +5,14 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from credalearn import (
-    Intervals,
-    PrecisionWarning,
-    entropy,
-    max_entropy_box,
-    max_entropy_hull,
-    min_entropy_box,
-    min_entropy_hull,
-)
-from random_sets import KINDS, bits, corners, distributions
-
-
-def simplex_grid(num_weights: int, steps: int) -> Tensor:
-    """All weights that are multiples of 1/steps, shape (G, num_weights)."""
-    axes = torch.cartesian_prod(*[torch.arange(steps + 1)] * (num_weights - 1))
-    axes = axes.reshape(-1, num_weights - 1)
-    axes = axes[axes.sum(1) <= steps]
-    return torch.cat([axes, steps - axes.sum(1, keepdim=True)], 1).double() / steps
+import credalearn as cl
+from random_sets import KINDS, bits, corners, distributions, outcomes
 
 
 @pytest.mark.catches("sets/hull_entropy.py", ".sum(-1) / math.log(2)", ".sum(-1)")
 def test_entropy_of_distributions(generator: torch.Generator) -> None:
     points = distributions(200, 6, generator=generator)
-    assert_close(entropy(points), bits(points))
+    assert_close(cl.entropy(points), bits(points))
 
 
 @pytest.mark.catches(
@@ -44,10 +28,10 @@ def test_segments_equal_a_fine_grid(num_classes: int, generator: torch.Generator
     ends[50:100] = torch.eye(num_classes, dtype=torch.float64)[:2]
     share = torch.linspace(0, 1, 4001, dtype=torch.float64)[:, None]
     grid = torch.stack([bits(share * first + (1 - share) * second).max() for first, second in ends])
-    found = max_entropy_hull(ends)
+    found = cl.max_entropy_hull(ends)
     assert (found >= grid - 1e-9).all()
     assert_close(found, grid, atol=1e-5, rtol=0)
-    assert_close(min_entropy_hull(ends), bits(ends).amin(1))
+    assert_close(cl.min_entropy_hull(ends), bits(ends).amin(1))
 
 
 @pytest.mark.parametrize(("num_vertices", "num_classes"), [(3, 3), (3, 8), (4, 2), (4, 5)])
@@ -56,20 +40,23 @@ def test_polytopes_equal_a_fine_grid(
 ) -> None:
     points = distributions(300, num_vertices, num_classes, generator=generator)
     points[:30, 1] = points[:30, 0]  # a vertex twice
-    weights = simplex_grid(num_vertices, 120 if num_vertices == 3 else 40)
+    steps = 120 if num_vertices == 3 else 40
+    weights = torch.from_numpy(outcomes(steps, num_vertices) / steps)
     grid = torch.stack([bits(weights @ hull).max() for hull in points])
-    found = max_entropy_hull(points)
+    found = cl.max_entropy_hull(points)
     assert (found >= grid - 1e-3).all()
     assert (found <= grid + (1e-3 if num_vertices == 3 else 1e-2)).all()
-    tight = max_entropy_hull(points, tolerance=1e-4)
+    tight = cl.max_entropy_hull(points, tolerance=1e-4)
     assert ((found - tight).abs() <= 1.1e-3).all()  # both certificates hold
 
 
 def test_warns_when_the_search_hits_its_cap(generator: torch.Generator) -> None:
     points = distributions(50, 6, 5, generator=generator)
-    with pytest.warns(PrecisionWarning, match=r"cap of 1 steps: \d+ of 50 items are up to .* bits"):
-        capped = max_entropy_hull(points, max_steps=1)
-    assert (capped <= max_entropy_hull(points) + 1e-3).all()
+    with pytest.warns(
+        cl.PrecisionWarning, match=r"cap of 1 steps: \d+ of 50 items are up to .* bits"
+    ):
+        capped = cl.max_entropy_hull(points, max_steps=1)
+    assert (capped <= cl.max_entropy_hull(points) + 1e-3).all()
 
 
 def random_boxes(
@@ -91,7 +78,7 @@ def test_min_entropy_of_a_box_equals_enumeration(
     lower, upper = random_boxes(num_items, num_classes, generator)
     pairs = zip(lower, upper, strict=True)
     slow = torch.stack([bits(corners(low, high)).min() for low, high in pairs])
-    assert_close(min_entropy_box(lower, upper), slow, atol=1e-9, rtol=0)
+    assert_close(cl.min_entropy_box(lower, upper), slow, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("num_classes", [9, 11, 30])
@@ -99,18 +86,18 @@ def test_min_entropy_of_a_box_is_never_above_the_named_orders(
     num_classes: int, generator: torch.Generator
 ) -> None:
     lower, upper = random_boxes(40, num_classes, generator)
-    found = min_entropy_box(lower, upper)
+    found = cl.min_entropy_box(lower, upper)
     for key in (lower, upper, lower + upper):
-        assert (found <= bits(Intervals(lower, upper).worst_target(key)) + 1e-9).all()
+        assert (found <= bits(cl.Intervals(lower, upper).worst_target(key)) + 1e-9).all()
 
 
 def test_the_search_reaches_what_enumeration_finds_on_nearly_all_boxes(
     generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lower, upper = random_boxes(1000, 10, generator)
-    exact = min_entropy_box(lower, upper)
+    exact = cl.min_entropy_box(lower, upper)
     monkeypatch.setattr("credalearn.sets.box_entropy.ENUMERATED_CLASSES", 1)
-    searched = min_entropy_box(lower, upper)
+    searched = cl.min_entropy_box(lower, upper)
     assert (searched >= exact - 1e-9).all()
     missed = searched > exact + 1e-9
     assert 0 < missed.double().mean() < 0.03  # the docstring says about 1 %
@@ -121,8 +108,8 @@ def test_min_entropy_is_exact_for_equally_ordered_bounds(generator: torch.Genera
     center = distributions(50, 40, generator=generator).sort(1, descending=True).values
     lower = (center - 0.02).clamp(min=0)
     upper = (center + 0.1).clamp(max=1)
-    greedy = bits(Intervals(lower, upper).worst_target(center))
-    assert_close(min_entropy_box(lower, upper), greedy, atol=1e-9, rtol=0)
+    greedy = bits(cl.Intervals(lower, upper).worst_target(center))
+    assert_close(cl.min_entropy_box(lower, upper), greedy, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("num_classes", [2, 5, 40, 300])
@@ -141,11 +128,11 @@ def test_max_entropy_of_a_box_is_a_level_cut_to_the_bounds(
         low, high = torch.where(too_much, low, level), torch.where(too_much, level, high)
     slow = bits(level.clamp(lower.double(), upper.double()))
     tolerance = 1e-9 if dtype == torch.float64 else 2e-5
-    assert_close(max_entropy_box(lower, upper).double(), slow, atol=tolerance, rtol=0)
+    assert_close(cl.max_entropy_box(lower, upper).double(), slow, atol=tolerance, rtol=0)
 
 
 def test_boxes_of_one_point_survive_rounding() -> None:
     for num_classes in (4, 40):
         point = torch.rand(200, num_classes).softmax(1)  # float32: sums miss 1 by 1e-7
-        for extreme in (max_entropy_box, min_entropy_box):
-            assert_close(extreme(point, point), entropy(point), atol=1e-5, rtol=0)
+        for extreme in (cl.max_entropy_box, cl.min_entropy_box):
+            assert_close(extreme(point, point), cl.entropy(point), atol=1e-5, rtol=0)

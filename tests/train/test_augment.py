@@ -15,11 +15,10 @@ from torch.testing import assert_close
 import credalearn as cl
 from clouds import classifier
 from credalearn.methods import METHODS
-from credalearn.nets import Network
-from credalearn.train import AUGMENTS, Recipe, Training, _learner, checkpoint, seeded
+from credalearn.train import AUGMENTS, Recipe, _learner, checkpoint, seeded
 from credalearn.train.augment import crop, crop_and_flip, cutmix, mixup
 from random_sets import corners, intervals
-from small_training import losses_of
+from small_training import Watch, losses_of, own_training
 
 
 def crops(image: Tensor, border: int) -> list[Tensor]:
@@ -101,31 +100,16 @@ def test_cutmix_takes_columns_of_features_from_the_partner() -> None:
 
 def test_a_mixed_item_learns_from_both_labels_in_proportion() -> None:
     """Inputs are the labels, and the loss is linear in them: both must be mixed alike."""
-    seen: list[Tensor] = []
     cost = torch.tensor([3.0, -1.0, 7.0])
-
-    class Watch(nn.Module):
-        def forward(self, items: Tensor) -> Tensor:
-            seen.append(items)
-            return items
 
     def loss(logits: Tensor, labels: cl.CredalSet, _: object) -> Tensor:
         return (labels.reference @ cost).mean() + 0 * logits.sum()
 
     shares = torch.eye(3).repeat(40, 1)
-    network = Network(Watch(), num_features=3, num_heads=1, num_classes=3)
-    recipe = Recipe(epochs=2, batch_size=20)
-    found = losses_of(
-        Training(
-            network=network,
-            inputs=shares,
-            labels=cl.precise(shares),
-            loss=loss,
-            recipe=recipe,
-            mix=mixup,
-        )
-    )
-    epochs = torch.cat(seen).view(2, 120, 3)
+    watch, recipe = Watch(), Recipe(epochs=2, batch_size=20)
+    learned: dict[str, Any] = {"labels": cl.precise(shares), "loss": loss, "mix": mixup}
+    found = losses_of(own_training(watch, shares, recipe, num_classes=3, **learned))
+    epochs = torch.cat(watch.seen).view(2, 120, 3)
     assert found == pytest.approx((epochs @ cost).mean(1).tolist(), rel=1e-5)
     mixed = (epochs.max(2).values < 1).float().mean()
     assert 0.2 < mixed < 0.5  # half of the items, a third of whose partners have the same label

@@ -12,21 +12,19 @@ import torch
 from torch import Tensor, nn
 
 import credalearn as cl
-from credalearn.methods import METHODS
-from credalearn.nets import Network
-from credalearn.train import Recipe, Training, train
+from credalearn.train import Recipe, train
 from credalearn.train._learner import autocast, make_optimizer
-from small_training import Heard, losses_of, run, same_weights, small_training
+from small_training import (
+    Heard,
+    Watch,
+    losses_of,
+    own_training,
+    run,
+    same_weights,
+    small_training,
+)
 
 STORED = [2.7882350646343426, 2.6872999053640463, 2.629126951866543]
-
-
-def own_training(backbone: nn.Module, inputs: Tensor, recipe: Recipe, **options: Any) -> Training:
-    """A softmax training on inputs of one number."""
-    network = Network(backbone, num_features=1, num_heads=1, num_classes=2)
-    labels = cl.precise([[1.0, 0.0]] * len(inputs))
-    parts: dict[str, Any] = {"labels": labels, "loss": METHODS["softmax"].loss, **options}
-    return Training(network=network, inputs=inputs, recipe=recipe, **parts)
 
 
 def test_stored_losses_are_reproduced() -> None:
@@ -129,19 +127,12 @@ def test_the_loss_of_an_epoch_is_the_mean_over_items() -> None:
 )
 @pytest.mark.parametrize("num_items", [2, 3, 21, 41])
 def test_no_batch_is_tiny_and_every_item_is_seen(num_items: int) -> None:
-    seen: list[Tensor] = []
-
-    class Watch(nn.Module):
-        def forward(self, inputs: Tensor) -> Tensor:
-            seen.append(inputs[:, 0])
-            return inputs
-
-    inputs = torch.arange(float(num_items))[:, None]
-    losses_of(own_training(Watch(), inputs, Recipe(epochs=4, batch_size=20)))
-    orders = torch.cat(seen).view(4, num_items).tolist()
+    watch, inputs = Watch(), torch.arange(float(num_items))[:, None]
+    losses_of(own_training(watch, inputs, Recipe(epochs=4, batch_size=20)))
+    orders = torch.cat(watch.seen).view(4, num_items).tolist()
     assert all(sorted(order) == list(range(num_items)) for order in orders)
     assert len({tuple(order) for order in orders}) > 1  # another order in every epoch
-    assert all(1 < len(batch) <= 20 for batch in seen)
+    assert all(1 < len(batch) <= 20 for batch in watch.seen)
 
 
 def test_optimizers_are_the_ones_asked_for() -> None:

@@ -61,7 +61,7 @@ def test_agreement_counts_votes_and_ties() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20))
-def test_confused_pairs_are_those_of_a_loop(votes: list[tuple[int, int]]) -> None:
+def test_confused_pairs_match_a_slow_loop(votes: list[tuple[int, int]]) -> None:
     made = votes_of([(f"i{i}", None, f"c{k}") for i, k in votes])
     slow: Counter[tuple[str, str]] = Counter()
     for a, (item, first) in enumerate(votes):
@@ -88,7 +88,7 @@ def test_weights_that_tie_but_for_rounding_tie() -> None:
 @given(
     st.dictionaries(st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(0, 2), min_size=1)
 )
-def test_the_majority_of_the_others_is_that_of_a_loop(votes: dict[tuple[int, int], int]) -> None:
+def test_majority_of_the_others_matches_a_slow_loop(votes: dict[tuple[int, int], int]) -> None:
     made = votes_of([(f"i{i}", f"w{w}", f"c{k}") for (i, w), k in votes.items()])
     counts = zip(*agreement_with_others(made), strict=True)
     found = dict(zip(made.annotators, counts, strict=True))

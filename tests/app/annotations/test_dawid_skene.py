@@ -88,7 +88,7 @@ def test_rows_and_columns_are_those_of_the_annotations() -> None:
     np.testing.assert_allclose(skilled(found), np.eye(4)[[0, 1, 3]], atol=1e-6)
 
 
-def test_unsure_votes_and_items_without_votes() -> None:
+def test_unsure_votes_and_items_without_votes_change_no_other_posterior() -> None:
     votes: list[Vote] = [
         *[("x", "ann", "cat"), ("x", "bo", "cat"), ("y", "ann", "dog"), ("y", "bo", "dog")],
         *[("z", "ann", "dog"), ("z", "bo", "dog")],

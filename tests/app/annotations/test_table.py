@@ -20,7 +20,7 @@ VOTES = st.lists(
 
 
 @given(VOTES)
-def test_counts_are_those_of_a_loop(votes: list[Vote]) -> None:
+def test_counts_match_a_slow_loop(votes: list[Vote]) -> None:
     made = votes_of(votes, items=("w", "x", "y", "z"), classes=("1", "2"), weight=0.5)
     slow = Counter((item, label) for item, _, label in votes)
     expected = [[slow[item, label] / 2 for label in made.classes] for item in made.items]

@@ -1,21 +1,29 @@
 """A command and the verb of its name: the same options, the same facts, the same errors."""
 
 import inspect
-import json
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 import credalearn as cl
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.cli._command import _as_flags, command
 from credalearn.app.cli.commands import COMMANDS
-from team_files import Capture, Team, in_process, make_team, succeed, team_data, train_arguments
+from present import present
+from team_files import (
+    Capture,
+    Team,
+    as_json,
+    facts_of,
+    in_process,
+    make_team,
+    team_data,
+    train_arguments,
+)
 
 Verb = Callable[..., Any]
 VERBS: dict[str, tuple[Verb, ...]] = {  # what has the options of each command
@@ -72,37 +80,35 @@ def test_command_and_verb_have_the_same_options(name: str, run: cl.Run) -> None:
     assert flags == taken - PYTHON_ONLY.get(name, set())
 
 
-def facts_of(capsys: Capture, *arguments: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(succeed(capsys, *arguments, "--json").out)
-    return found
-
-
-def plain(facts: dict[str, Any]) -> dict[str, Any]:
-    """Facts as the command prints them."""
-    found: dict[str, Any] = json.loads(
-        msgspec.json.encode(facts, enc_hook=lambda x: x.item() if hasattr(x, "item") else str(x))
-    )
-    return found
-
-
 def test_python_finds_what_the_commands_print(team: Team, run: cl.Run, capsys: Capture) -> None:
     printed = facts_of(capsys, *train_arguments(team, "--overwrite"))
     again = cl.Run.load(team.run)
     for name in ("classes", "splits", "options", "sha256", "comparison", "label_diameter"):
-        assert printed[name] == plain({name: getattr(run.facts, name)})[name]
+        assert printed[name] == as_json({name: getattr(run.facts, name)})[name]
+    assert (printed["run"], printed["test_scores"]) == (str(team.run), {})  # no official test
     assert run.test_scores() == again.test_scores()
 
     other = team.folder / "other"
     shutil.copytree(team.run, other)
     printed = facts_of(capsys, "certify", other, "--max-error", "0.9", "--set-coverage", "0.5")
     certified = again.certify(max_error=0.9, set_coverage=0.5)
-    assert printed == plain({"warnings": [], **certified.facts}) | {"run": str(other)}
+    assert printed == as_json({"warnings": [], **certified.facts}) | {"run": str(other)}
+    promised = present(certified.guarantee).sentence()
+    assert (printed["guarantee"]["sentence"], printed["sets"]["coverage"]) == (promised, 0.5)
 
     decisions = again.predict(team.features, team.folder / "decisions.csv")
     printed = facts_of(capsys, "predict", team.run, team.features, "-o", decisions.output)
-    assert {name: printed[name] for name in printed if name != "warnings"} == plain(
+    assert {name: printed[name] for name in printed if name != "warnings"} == as_json(
         {name: getattr(decisions, name) for name in printed if name != "warnings"}
     )
+    assert printed["made_by"] == {
+        "run": str(team.run),
+        "created": again.facts.created,
+        "predictions_sha256": again.facts.sha256["predictions"],
+        "threshold": None,
+        "guarantee": promised,
+        "set_coverage": 0.5,
+    }
     options = {"threshold": 0.0, "limit": 3}
     tasks = again.defer(team.features, team.folder / "tasks.json", **options)
     given = ("-o", tasks.output, "--threshold", "0", "--limit", "3")

@@ -1,18 +1,14 @@
 """The commands of the README, one after the other, as a team runs them."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 from credalearn.app.run import Run
-from present import present
-from team_files import Capture, Done, Team, in_process, make_team, succeed, train_arguments
+from team_files import Capture, Done, in_process, make_team, succeed, train_arguments
 
 Command = Callable[..., Done]
 MOST_LINES = 8
@@ -29,18 +25,6 @@ def run(capsys: Capture) -> Command:
         return done
 
     return checked
-
-
-def new_items(team: Team, number: int = 40) -> Path:
-    """Features of items that were not annotated, with a text and a patient."""
-    rng = np.random.default_rng(7)
-    names = [f"new-{row}" for row in range(number)]
-    values = rng.normal(size=(number, 2))
-    table = {"item": names, "size": values[:, 0], "weight": values[:, 1]}
-    texts = {"text": [f"This is item {name}." for name in names]}
-    patients = {"patient": [f"q{row // 2}" for row in range(number)]}
-    pl.DataFrame(table | texts | patients).write_csv(team.folder / "new.csv")
-    return team.folder / "new.csv"
 
 
 def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) -> None:
@@ -90,45 +74,6 @@ def test_wide_labels_are_reported_where_sets_are_learned(tmp_path: Path, run: Co
     assert "pass labels='relax-ties', or collect" in trained.facts.advice[0]
     done = run(*train_arguments(make_team(tmp_path), *wide, "--method", "softmax"))
     assert "The labels are wide" not in done.out
-
-
-def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    new, trained = new_items(team), team.run
-
-    def facts(*arguments: object) -> dict[str, Any]:
-        done = succeed(capsys, *arguments, "--json")
-        found: dict[str, Any] = json.loads(done.out)
-        return found
-
-    found = facts("inspect", team.votes)
-    assert found["items"] == 60
-    assert all(isinstance(share, float) for *_, share in found["confused"])
-    demo = facts("demo", "-o", tmp_path / "demo")
-    assert Run.load(demo["run"]).guarantee is not None
-    found = facts(*train_arguments(team))
-    assert found["run"] == str(trained)
-    assert found["test_scores"] == {}  # without official test items
-    assert Run.load(trained).test_scores()["items"] == 12
-    assert found["splits"]["train"] == Run.load(trained).facts.splits["train"]
-    found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
-    guarantee = present(Run.load(trained).guarantee)
-    assert found["guarantee"]["sentence"] == guarantee.sentence()
-    assert found["sets"]["coverage"] == 0.5
-    decisions = facts("predict", trained, new, "-o", tmp_path / "decisions.csv")
-    deferred = facts("defer", trained, new, "--to", "csv", "-o", tmp_path / "tasks.csv")
-    assert decisions["items"] == deferred["items"] == 40
-    assert decisions["deferred"] == deferred["deferred"]
-    assert decisions["made_by"] == deferred["made_by"]
-    assert decisions["made_by"] == {
-        "run": str(trained),
-        "created": Run.load(trained).facts.created,
-        "predictions_sha256": Run.load(trained).facts.sha256["predictions"],
-        "threshold": None,
-        "guarantee": guarantee.sentence(),
-        "set_coverage": 0.5,
-    }
-    assert facts("report", trained)["path"] == str(trained / "report.html")
 
 
 def test_quiet_prints_nothing(tmp_path: Path, capsys: Capture) -> None:

@@ -62,9 +62,7 @@ def test_counts_answers_that_are_not_votes(write: Write, name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(EXPORTS.keys() - {"long-parquet"}))
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
-def test_the_same_text_in_another_encoding_is_counted(
-    write: Write, name: str, encoding: str
-) -> None:
+def test_every_encoding_gives_the_same_counts(write: Write, name: str, encoding: str) -> None:
     export = EXPORTS[name]
     path = write(export.write().decode().encode(encoding))
     assert as_counts(read_annotations(path)) == pytest.approx(export.counts())
@@ -198,9 +196,7 @@ def test_random_votes_are_counted(write: Write, votes: dict[tuple[int, int], int
 
 @FEW
 @given(votes=st.lists(st.tuples(*map(st.sampled_from, ("ijk", "ab ", "uvw"))), min_size=1))
-def test_the_last_votes_are_those_of_a_loop(
-    write: Write, votes: list[tuple[str, str, str]]
-) -> None:
+def test_last_votes_match_a_slow_loop(write: Write, votes: list[tuple[str, str, str]]) -> None:
     path = write(LONG + "".join(f"{','.join(vote)}\n" for vote in votes))
     found = read_annotations(path, repeats="last", classes=["u", "v", "w"])
     last: dict[tuple[str, str], str] = {}

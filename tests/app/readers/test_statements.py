@@ -8,17 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 from annotation_exports import LONG, SAID, Write
+from credalearn import CredalError, Run, read_annotations
 from credalearn.app.annotations.merge import merge
 from credalearn.app.cli import app
 from credalearn.app.labels import make_labels
-from credalearn.app.readers import read_annotations
 from credalearn.app.report.card import write_card
 from credalearn.app.report.evaluation import HeldOut
-from credalearn.app.run import Run
 from credalearn.app.steps.inspect import inspect
 from credalearn.app.steps.report import label_risk
 from credalearn.app.steps.rules import compare_rules
-from credalearn.errors import CredalError
 
 
 def test_statements_are_votes_for_the_top_class_and_labels_as_stated(write: Write) -> None:

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from annotation_exports import CLASSES, EXPORTS, Write, as_counts, studio_task, to_json, to_lines
-from credalearn.app.readers import read_annotations
-from credalearn.errors import CredalError
+from credalearn import CredalError, read_annotations
 
 
 def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
@@ -24,7 +23,7 @@ def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
     assert read_annotations(path, question="kind", item="id").items == ("0", "1")
 
 
-def test_prodigys_binary_answers(write: Write) -> None:
+def test_binary_answers_of_prodigy_are_votes(write: Write) -> None:
     def record(label: str, answer: str, number: int) -> dict[str, object]:
         return {"label": label, "answer": answer, "_input_hash": number, "_session_id": "s"}
 
@@ -92,7 +91,7 @@ def test_fields_of_records_go_by_a_path(write: Write, name: str) -> None:
         read_annotations(path, item="nosuch")
 
 
-def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:
+def test_three_ways_to_answer_in_mechanical_turk_are_read(write: Write) -> None:
     ticks = "WorkerId,Input.id,Answer.pet.cat,Answer.pet.dog\na,x,true,false\nb,x,false,true\n"
     assert as_counts(read_annotations(write(ticks + "c,x,true,true\n"))) == {
         ("x", "cat"): 1,
@@ -114,7 +113,7 @@ def test_check_boxes_of_mechanical_turk_are_choices(write: Write) -> None:
     assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
 
 
-def test_lewidis_edition_of_2025_and_its_soft_labels(write: Write) -> None:
+def test_edition_of_2025_and_soft_labels_of_lewidi_are_read(write: Write) -> None:
     new = {"7": {"annotators": "A,B", "annotations": {"A": "2", "B": "5"}, "soft_label": {}}}
     assert as_counts(read_annotations(write(to_json(new)))) == {("7", "2"): 1, ("7", "5"): 1}
     by_key = read_annotations(write(to_json(new)), item="id")  # as the column of the features
@@ -139,7 +138,7 @@ def worker(who: str, content: str) -> dict[str, object]:
     return {"workerId": who, "annotationData": {"content": content}}
 
 
-def test_ground_truth_before_consolidation(write: Write) -> None:
+def test_answers_of_ground_truth_before_consolidation_are_read(write: Write) -> None:
     said = [f'{{"image-contains": {{"label": "{label}"}}}}' for label in ("cat", "dog")]
     given = {"annotations": [worker(who, each) for who, each in zip("ab", said, strict=True)]}
     request = [{"datasetObjectId": "0", "dataObject": {"s3Uri": "s3://b/x.jpg"}, **given}]
@@ -152,7 +151,7 @@ def test_ground_truth_before_consolidation(write: Write) -> None:
     assert found == {("s3://b/x.jpg", "a"): 1, ("s3://b/x.jpg", "c"): 1}
 
 
-def test_argilla_in_parquet(tmp_path: Path) -> None:
+def test_argilla_is_read_from_parquet(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {
             "id": ["x"],
@@ -260,7 +259,7 @@ def test_counts_in_records_have_no_class_called_item(write: Write, name: str) ->
         read_annotations(write(to_json(records)))
 
 
-def test_chaosnlis_fields_are_chosen_by_label(write: Write) -> None:
+def test_label_chooses_the_field_of_chaosnli(write: Write) -> None:
     path = write(EXPORTS["nested"].write())
     old = read_annotations(path, label="old_labels")
     assert as_counts(old) == EXPORTS["nested"].counts()
@@ -273,7 +272,7 @@ def test_chaosnlis_fields_are_chosen_by_label(write: Write) -> None:
     assert read_annotations(write(to_json(own)), label="poll").counts().tolist()[2] == [1, 2]
 
 
-def test_argillas_older_responses_are_read(write: Write) -> None:
+def test_older_responses_of_argilla_are_read(write: Write) -> None:
     def response(who: str, label: str, status: str) -> dict[str, object]:
         return {"user_id": who, "status": status, "values": {"tone": {"value": label}}}
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from credalearn import CredalError, metrics
+from credalearn import CredalError, Run, metrics
 from credalearn._formats import number, percent
 from credalearn.app.report.card import card, write_card
-from credalearn.app.run import Run
 from credalearn.app.steps.export import OUTPUTS
 from fake_run import add_rule, add_sets, fake_run, training_options, with_facts
 

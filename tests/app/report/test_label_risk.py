@@ -1,4 +1,4 @@
-"""The risk that labels which are sets leave open, against a loop over items."""
+"""The risk that labels which are sets leave open, on the page as in credalearn.theory."""
 
 import math
 import re
@@ -11,12 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from credalearn import from_votes
+from credalearn import Run, from_votes
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.evaluation import HeldOut
-from credalearn.app.run import Run
 from credalearn.app.steps.report import annotations_of, label_risk, risk_line
-from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.labels import VOTE_RULES, VoteRule, from_posterior
 from credalearn.theory import RiskProfile, risk_profile
 from fake_run import fake_run, rows_of, training_options, with_facts
 from report_pages import page_of, words_of
@@ -30,19 +29,15 @@ def predicted_and_said(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_risk_lies_between_the_best_and_the_worst_case(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
-    best, worst = [], []
-    for p, votes in zip(*predicted_and_said(run), strict=True):
-        cost, top = -np.log(p), int(votes.argmax())
-        kept = votes[top] / votes.sum()
-        best.append(kept * cost[top] + (1 - kept) * cost.min())
-        worst.append(kept * cost[top] + (1 - kept) * cost.max())
+    probs, votes = predicted_and_said(run)
+    risk = risk_profile(probs, from_votes(votes, rule="relax"))
     words = words_of(page_of(run), "sets")
-    low, high = f"{np.mean(best):.3f}", f"{np.mean(worst):.3f}"
+    low, high = f"{risk.optimistic:.3f}", f"{risk.pessimistic:.3f}"
     assert f"between {low} and {high} nats" in words
     assert f"best case, R₊ {low}" in words
     assert f"worst case, R₋ {high}" in words
     assert "A uniform guess over 3 classes has a risk of 1.099:" in words
-    assert ("better even in the worst case" in words) == (np.mean(worst) < math.log(3))
+    assert ("better even in the worst case" in words) == (risk.pessimistic < math.log(3))
 
 
 @pytest.mark.parametrize("rule", VOTE_RULES)
@@ -90,12 +85,8 @@ def test_votes_are_weighted_by_skill_where_training_did(tmp_path: Path) -> None:
     said = annotations_of(run)
     posterior = dict(zip(said.items, dawid_skene(said, said.items), strict=True))
     probs, votes = predicted_and_said(run)
-    best = []
-    for item, p, total in zip(items.items, probs, votes.sum(1), strict=True):
-        lower = posterior[item] * total / (total + 1)
-        best.append(-lower @ np.log(p) - (1 - lower.sum()) * np.log(p.max()))
-    assert found.profile is not None
-    assert found.profile.optimistic == pytest.approx(np.mean(best))
+    labels = from_posterior([posterior[item] for item in items.items], votes.sum(1), rule="idm")
+    assert found.profile == risk_profile(probs, labels)
     page = page_of(run)
     assert "Dawid and Skene’s model weights the votes" in words_of(page, "sets")
     assert "the model of the annotators must be right" in words_of(page, "assumptions")

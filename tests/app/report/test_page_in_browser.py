@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from chromium import MISSING, needs_browser, open_browser
-from credalearn._formats import percent
 from credalearn.app.run import Run
 from fake_run import add_rule, add_sets, fake_run
-from report_pages import page_of
+from report_pages import data_of, page_of
 
 if not MISSING:
     from selenium import webdriver
@@ -88,22 +86,20 @@ def move(browser: "webdriver.Chrome", place: int) -> None:
 
 
 def check_readings(browser: "webdriver.Chrome", run: Run) -> None:
-    """The numbers on the page are those of the predictions, for as many kept items."""
-    table = run.predictions.filter(split="test").sort("score")
-    number = int(slot(browser, "kept_count"))
-    kept, deferred = table[:number], table[number:]
-    judged = kept["wrong"].drop_nulls()
-    assert slot(browser, "kept") == percent(number / len(table))
-    assert slot(browser, "deferred") == percent(1 - number / len(table))
-    error = int(judged.sum()) / len(judged) if len(judged) else None
-    assert slot(browser, "error") == percent(error)
+    """The page shows the reading of the slider's place, which test_report checks."""
+    data = data_of((run.path / "report.html").read_text(encoding="utf-8"))
+    reading = data["readings"][slider_place(browser)]
+    for name in ("kept_count", "kept", "deferred", "error"):
+        assert slot(browser, name) == reading["texts"][name]
     hours = browser.find_element(By.ID, "hours").text
-    assert hours == f"{1000 * len(deferred) / len(table) / 60:.1f}"
+    assert hours == f"{1000 * reading['share'] / 60:.1f}"
     rows = browser.find_elements(By.CSS_SELECTOR, "#deferrals tbody tr")
-    for name, row in zip(run.classes, rows, strict=False):
-        total = table.filter(pl.col("truth") == name).height
-        count = deferred.filter(pl.col("truth") == name).height
-        assert " ".join(row.text.split()) == f"{name} {total} {count} {percent(count / total)}"
+    for each, row in zip(reading["classes"], rows, strict=True):
+        assert " ".join(row.text.split()).endswith(f" {each['deferred']} {each['share']}")
+
+
+def slider_place(browser: "webdriver.Chrome") -> int:
+    return int(browser.find_element(By.ID, "slider").get_attribute("value") or 0)
 
 
 def standing(browser: "webdriver.Chrome") -> str:
@@ -125,13 +121,13 @@ def test_the_numbers_follow_the_slider(page: "webdriver.Chrome", run: Run) -> No
 
 def test_the_keyboard_moves_the_slider(page: "webdriver.Chrome", run: Run) -> None:
     slider = page.find_element(By.ID, "slider")
-    start = int(slider.get_attribute("value") or 0)
+    start = slider_place(page)
     slider.send_keys(Keys.ARROW_LEFT)
-    assert int(slider.get_attribute("value") or 0) == start - 1
+    assert slider_place(page) == start - 1
     assert standing(page) == "More cautious than the certified threshold."
     check_readings(page, run)
     slider.send_keys(Keys.PAGE_DOWN)
-    assert int(slider.get_attribute("value") or 0) == start - 11
+    assert slider_place(page) == start - 11
     slider.send_keys(Keys.HOME)
     assert (slot(page, "kept"), slot(page, "error")) == ("0 %", "–")
     assert slider.get_attribute("aria-valuetext") == "keeps 0 %, error –"

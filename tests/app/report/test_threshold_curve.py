@@ -47,7 +47,7 @@ def some_items(
     st.sampled_from([0, 1, 5]),
     st.one_of(st.none(), st.floats(0, 1)),
 )
-def test_every_outcome_is_what_a_loop_counts(
+def test_outcomes_match_a_slow_loop(
     random_state: int, num_items: int, steps: int, threshold: float | None
 ) -> None:
     items = some_items(random_state, num_items, steps=steps)

@@ -11,7 +11,6 @@ import pytest
 
 import credalearn as cl
 from credalearn.app.facts import ComparisonFacts
-from credalearn.app.run import Run
 from credalearn.app.steps.baselines import find_leaks
 from present import present
 from team_files import Capture, in_process, make_team, succeed, train_arguments
@@ -35,7 +34,7 @@ def votes_and_features(
     return pl.DataFrame(votes), pl.DataFrame({"item": NAMES, "size": X[:, 0], "noise": X[:, 1]})
 
 
-def trained(folder: Path, *, signal: float, **options: Any) -> tuple[Run, ComparisonFacts]:
+def trained(folder: Path, *, signal: float, **options: Any) -> tuple[cl.Run, ComparisonFacts]:
     votes, features = votes_and_features(signal=signal)
     data = cl.Dataset(cl.read_annotations(votes), features=features)
     run = cl.Run.train(data, folder / "run", **options)
@@ -71,7 +70,7 @@ def test_reports_a_model_without_signal(tmp_path: Path, capsys: Capture) -> None
     done = succeed(capsys, "train", tmp_path / "votes.csv", *given)
     warning = "This model is no better than always answering 'dog'"
     assert warning in done.out
-    run = Run.load(tmp_path / "run")
+    run = cl.Run.load(tmp_path / "run")
     assert run.facts.comparison is not None
     run.report()
     page = (run.path / "report.html").read_text()
@@ -157,7 +156,7 @@ def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capt
     new.write_parquet(tmp_path / "new.parquet")
     given = ("--features", tmp_path / "items.csv", "-o", tmp_path / "run")
     succeed(capsys, "train", tmp_path / "votes.csv", *given)
-    run = Run.load(tmp_path / "run")
+    run = cl.Run.load(tmp_path / "run")
     assert run.facts.inputs.categories == ("site",)
     encoder = run.load_model()._encoder
     assert encoder is not None
@@ -245,6 +244,6 @@ def test_train_warns_of_a_column_made_from_the_labels(tmp_path: Path, capsys: Ca
     done = in_process(capsys, *train_arguments(team))
     assert "Column 'queue no': it alone predicts the class of 100 %" in done.out
     assert "--drop 'queue no'" in done.out
-    assert Run.load(team.run).facts.leaks == {"queue no": 1.0}
+    assert cl.Run.load(team.run).facts.leaks == {"queue no": 1.0}
     succeed(capsys, "report", team.run)
     assert "it alone predicts the class" in (team.run / "report.html").read_text()

@@ -12,7 +12,6 @@ import credalearn as cl
 from credalearn._formats import number as in_digits
 from credalearn._formats import percent
 from credalearn.app.report.baseline import above_promise
-from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
@@ -22,19 +21,19 @@ from team_files import full_disk, snapshot
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> cl.Run:
     """A run of 300 calibration and 300 test items, a few of them tied; do not change it."""
     return fake_run(tmp_path_factory.mktemp("runs") / "run")
 
 
-def certified(run: Run, **options: Any) -> tuple[Guarantee, Certificate]:
+def certified(run: cl.Run, **options: Any) -> tuple[Guarantee, Certificate]:
     (run.path / "requests.json").unlink(missing_ok=True)  # of other tests
     found = certify(run, CertifyOptions(**options))
     return present(found.guarantee), found
 
 
 @pytest.mark.parametrize("method", get_args(CertifyMethod))
-def test_certifies_the_calibration_items(run: Run, method: Any) -> None:
+def test_certifies_the_calibration_items(run: cl.Run, method: Any) -> None:
     options = {"max_error": 0.1, "confidence": 0.9, "method": method}
     found, certificate = certified(run, **options)
     rows = rows_of(run, "calibration")[0]
@@ -46,10 +45,10 @@ def test_certifies_the_calibration_items(run: Run, method: Any) -> None:
     more: dict[str, Any] = {"left_out": len(rows) - len(known), "left_out_kept": ties}
     assert found == replace(wanted, **more, score="lower-probability")
     assert found.coverage == len(kept) / len(rows)
-    assert Run.load(run.path).guarantee == found == certificate.run.guarantee
+    assert cl.Run.load(run.path).guarantee == found == certificate.run.guarantee
 
 
-def test_checks_on_the_test_items(run: Run) -> None:
+def test_checks_on_the_test_items(run: cl.Run) -> None:
     found, certificate = certified(run, max_error=0.1)
     rows = rows_of(run, "test")[0]
     kept = [row for row in rows if row["score"] <= found.threshold]
@@ -69,7 +68,7 @@ def test_says_whether_chance_explains_more_errors_than_promised(wrong: int, chan
     )
 
 
-def test_errors_against_an_annotator_are_shares(run: Run) -> None:
+def test_errors_against_an_annotator_are_shares(run: cl.Run) -> None:
     found, certificate = certified(run, max_error=0.3, against="annotator")
     table = run.predictions.filter(split="calibration")
     score, shares = table["score"].to_numpy(), table["disagreement"].to_numpy()
@@ -90,7 +89,7 @@ def test_compares_with_what_people_stated(tmp_path: Path, kind: Any) -> None:
     assert gold.against == "gold"
 
 
-def test_a_capacity_is_a_share_of_all_items(run: Run) -> None:
+def test_a_capacity_is_a_share_of_all_items(run: cl.Run) -> None:
     """Reviewers can take a quarter of all items, including those whose votes are tied."""
     found, _ = certified(run, capacity=0.25)
     every = run.predictions.filter(split="calibration")
@@ -135,6 +134,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"max_error": 10}, "max_error must be above 0 and below 1; got 10. To fix: write 10 %"),
         ({"max_error": float("nan")}, "max_error must be a number"),
         ({"scale": "width"}, "scale must be one of"),
+        ({"called": ("cat=2",)}, "called must be above 0"),
         ({"called": ("malignant",)}, "called must look like malignant=0.05; got 'malignant'"),
         ({"missed": ("malignant=often",)}, "missed must end with a number, such as =0.05; got"),
         ({"cost": ("malignant=5",)}, "cost must look like malignant:benign=5; got 'malignant=5'"),
@@ -220,7 +220,7 @@ def test_out_of_fold_predictions_fix_the_sequence_and_the_score(tmp_path: Path) 
     )
 
 
-def test_promises_about_classes(run: Run) -> None:
+def test_promises_about_classes(run: cl.Run) -> None:
     found, certificate = certified(
         run, max_error=0.2, called=("malignant=0.2",), missed=("benign=0.3",)
     )
@@ -265,17 +265,17 @@ def test_promises_about_classes(run: Run) -> None:
 def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     first = run.certify(max_error=0.1)
-    assert Run.load(run.path).certify(max_error=0.1).guarantee == first.guarantee
+    assert cl.Run.load(run.path).certify(max_error=0.1).guarantee == first.guarantee
     with pytest.raises(cl.CredalError, match=r"answered a request \(--max-error 0\.1\)") as no:
-        Run.load(run.path).certify(max_error=0.2)
+        cl.Run.load(run.path).certify(max_error=0.2)
     said = str(no.value)
     assert "recalibrate on new items, or pass again=True: the confidence is then 92.5 %" in said
     with pytest.raises(cl.CredalError, match="already answered"):
         run.certify(max_error=0.1, score="top-probability")
     run.certify(set_coverage=0.9)  # promises nothing about errors
-    assert len(Run.load(run.path).requests) == 1
+    assert len(cl.Run.load(run.path).requests) == 1
     for capacity in (0.2, 0.3, 0.2):  # which show an error each
-        run = Run.load(run.path).certify(capacity=capacity).run
+        run = cl.Run.load(run.path).certify(capacity=capacity).run
     assert [each.risk for each in run.requests] == pytest.approx([0.05, 0.025, 0.0125])
 
 
@@ -284,7 +284,7 @@ def test_further_requests_spend_half_of_what_is_left(tmp_path: Path) -> None:
     run.certify(max_error=0.1)
     known = run.predictions.filter(pl.col("wrong").is_not_null(), split="calibration")
     for number, (error, confidence) in enumerate([(0.15, 0.925), (0.2, 0.9125)], start=2):
-        found = Run.load(run.path).certify(max_error=error, again=True)
+        found = cl.Run.load(run.path).certify(max_error=error, again=True)
         assert found.guarantee is not None
         assert found.guarantee.confidence == pytest.approx(confidence)
         assert found.guarantee.requests == number
@@ -292,10 +292,10 @@ def test_further_requests_spend_half_of_what_is_left(tmp_path: Path) -> None:
         wanted = cl.certify(known["score"], known["wrong"], max_error=error, confidence=1 - risk)
         assert found.guarantee.threshold == wanted.threshold
         assert f"The confidence counts all {number} requests" in " ".join(found.lines)
-    back = present(Run.load(run.path).certify(max_error=0.1).guarantee)
+    back = present(cl.Run.load(run.path).certify(max_error=0.1).guarantee)
     assert back.confidence == pytest.approx(0.9125)  # the first one, chosen after all others
     with pytest.raises(cl.CredalError, match="already answered"):
-        Run.load(run.path).certify(max_error=0.3, method="conformal-risk-control", again=True)
+        cl.Run.load(run.path).certify(max_error=0.3, method="conformal-risk-control", again=True)
 
 
 def test_requests_are_not_forgotten_with_their_file(tmp_path: Path) -> None:
@@ -305,23 +305,23 @@ def test_requests_are_not_forgotten_with_their_file(tmp_path: Path) -> None:
     path = run.path / "requests.json"
     path.write_text(path.read_text().replace("asked", "unasked"))
     with pytest.raises(cl.CredalError, match="restore the file, or recalibrate on new items"):
-        Run.load(run.path)
+        cl.Run.load(run.path)
     path.unlink()
     with pytest.raises(cl.CredalError, match=r"already answered a request \(--max-error 0\.15\)"):
-        Run.load(run.path).certify(max_error=0.2)
-    found = present(Run.load(run.path).certify(max_error=0.2, again=True).guarantee)
+        cl.Run.load(run.path).certify(max_error=0.2)
+    found = present(cl.Run.load(run.path).certify(max_error=0.2, again=True).guarantee)
     assert [found.requests, found.confidence] == pytest.approx([3, 0.9125])
 
 
 def test_requests_that_fail_count_whichever_record_makes_them(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=200)
-    other = Run.load(run.path)
-    for each in (run, Run.load(run.path)):
+    other = cl.Run.load(run.path)
+    for each in (run, cl.Run.load(run.path)):
         with pytest.raises(cl.CredalError, match="cannot be certified"):
             each.certify(max_error=0.01)
-    assert [each.certified for each in Run.load(run.path).requests] == [False]
+    assert [each.certified for each in cl.Run.load(run.path).requests] == [False]
     with pytest.raises(cl.CredalError, match=r"ERROR --again \(asked before: --max-error 0\.01\)"):
-        Run.load(run.path).predict(pl.DataFrame())
+        cl.Run.load(run.path).predict(pl.DataFrame())
     for each in (run, other):
         with pytest.raises(cl.CredalError, match="already answered"):
             each.certify(max_error=0.3)
@@ -330,13 +330,13 @@ def test_requests_that_fail_count_whichever_record_makes_them(tmp_path: Path) ->
     assert len(other.requests) == 2
 
 
-def test_of_two_processes_one_makes_the_first_request(tmp_path: Path) -> None:
+def test_two_processes_cannot_both_make_the_first_request(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
-    other = Run.load(run.path)  # as another process does at the same moment
+    other = cl.Run.load(run.path)  # as another process does at the same moment
     found = certify(run, CertifyOptions(max_error=0.3))
     with pytest.raises(cl.CredalError, match=r"by another process meanwhile\. To fix: run the"):
         certify(other, CertifyOptions(max_error=0.2))
-    again = Run.load(run.path)
+    again = cl.Run.load(run.path)
     assert again.guarantee == found.guarantee
     assert [each.asked["max_error"] for each in again.requests] == [0.3]
 
@@ -344,7 +344,7 @@ def test_of_two_processes_one_makes_the_first_request(tmp_path: Path) -> None:
 # The verdict
 
 
-def skewed(folder: Path, **changed: Any) -> Run:
+def skewed(folder: Path, **changed: Any) -> cl.Run:
     """A run whose items are nearly all benign, and a model that says benign."""
     run = fake_run(folder, num_items=2000)
     rare = pl.int_range(pl.len()) % 40 == 0

@@ -11,14 +11,14 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, fisher_exact
 
+from credalearn import Promise, Run, ScoredItems
 from credalearn._formats import percent
-from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.drift_check import _accuracy_by_group, _detectable, _verdict, drift_check
 from credalearn.app.steps.recalibrate import Recalibration
-from credalearn.guarantees import Promise, ScoredItems
 from fake_run import fake_run, grouped, with_facts
+from present import present
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,7 @@ def test_the_lines_have_the_numbers_of_the_tables(old: Run, tmp_path: Path) -> N
         assert facts[name] == 1 - mean
         low, high = facts[f"{name}_interval"]
         assert f"{percent(1 - mean)} (95 % interval {percent(low)} to {percent(high)})" in note
-    assert old.guarantee is not None
-    kept = old.guarantee.keeps(new.predictions["score"].to_numpy())
+    kept = present(old.guarantee).keeps(new.predictions["score"].to_numpy())
     judged = kept & wrong.is_not_null().to_numpy()
     error = float(wrong.fill_null(False).to_numpy()[judged].mean())
     assert f"predicts {percent(kept.mean())} of {len(kept):,} new items" in note
@@ -66,8 +65,7 @@ def test_drift_is_reported(old: Run, tmp_path: Path) -> None:
     assert "Accuracy dropped significantly (Fisher's exact test, level 5 %); " in found.lines[1]
     assert found.lines[-1].startswith("Above the guaranteed 20 % (")
     assert ", at 95 % confidence; with " in found.lines[-1]
-    assert found.outdated is not None
-    assert found.outdated.startswith("its guarantee does not hold for 600 newer items")
+    assert present(found.outdated).startswith("its guarantee does not hold for 600 newer items")
     marked = old.keeping(outdated=found.outdated)
     assert f"{old.path} is marked as out of date." in Recalibration(marked, new, found).lines[-2]
     assert Run.load(old.path).warnings == marked.warnings == [f"Out of date: {found.outdated}"]
@@ -117,10 +115,9 @@ def test_the_error_that_groups_notice_is_noticed_in_eight_of_ten_cases() -> None
     random, groups = np.random.default_rng(1), np.repeat(np.arange(60), 3)
     note, _ = _verdict(Promise(limit=0.1), decided([False] * 180, groups), True, 0.05)
     stated = re.search(r"with 60 groups, (\d+) % would be noticed in 8 of 10 cases", note)
-    assert stated is not None
     found = []
     for _ in range(300):
-        wrong = (random.random(60) < int(stated[1]) / 100)[groups]
+        wrong = (random.random(60) < int(present(stated)[1]) / 100)[groups]
         found.append(_verdict(Promise(limit=0.1), decided(wrong, groups), True, 0.05)[1]["broken"])
     assert 0.7 < np.mean(found) < 0.9
 
@@ -177,8 +174,8 @@ def test_other_guarantees_are_checked_for_what_they_promise(old: Run, tmp_path: 
     average = certified(old, max_error=0.3, method="conformal-risk-control")
     assert "the 30 % are an average over calibration sets" in drift_check(average, new).lines[-1]
     votes = certified(old, max_error=0.4, against="annotator")
-    assert votes.guarantee is not None
-    kept = new.predictions.filter(votes.guarantee.keeps(new.predictions["score"].to_numpy()))
+    rows = present(votes.guarantee).keeps(new.predictions["score"].to_numpy())
+    kept = new.predictions.filter(rows)
     mean = float(np.mean(kept["disagreement"].to_numpy()))
     assert f"predicted with a vote, {percent(mean)} are wrong." in drift_check(votes, new).lines[-2]
 

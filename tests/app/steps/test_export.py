@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from credalearn import CredalError
-from credalearn.app.run import Run
+from credalearn import CredalError, Run
 from credalearn.app.steps import export as export_module
 from credalearn.app.steps.export import OUTPUTS, ExportOptions, export
 from credalearn.app.steps.onnx_graph import Graph, why_not

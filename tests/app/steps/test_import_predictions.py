@@ -9,9 +9,6 @@ import polars as pl
 import pytest
 
 import credalearn as cl
-from credalearn.app.dataset import Dataset
-from credalearn.app.run import Run
-from opens import count_opens
 from team_files import CLASSES, Capture, Team, in_process, make_team, succeed
 
 
@@ -64,7 +61,7 @@ def test_commands_work_on_imported_votes(team: Team, tmp_path: Path, capsys: Cap
     done = succeed(capsys, *votes, "--group", "patient", "-o", again)
     assert "100 calibration and 100 test items; nothing was trained." in done.out
     succeed(capsys, "certify", again, "--max-error", "0.3")
-    assert Run.load(again).facts.imported == "Vendor X"
+    assert cl.Run.load(again).facts.imported == "Vendor X"
     done = in_process(capsys, "export", run, "--onnx", tmp_path / "model.onnx")
     assert done.code == 2
     assert "was imported: it has the probabilities of Vendor X and no model" in done.err
@@ -83,7 +80,7 @@ def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: 
     assert "With the columns of its classes swapped, the model would be right on " in done.out
     done = succeed(capsys, *given, "--drop", "patient", "-o", run)
     assert "test items by gold." in done.out
-    loaded = Run.load(run)
+    loaded = cl.Run.load(run)
     assert loaded.facts.annotations.annotators is None
     assert loaded.facts.annotations.votes == 0
     assert loaded.facts.imported == "old-scored.csv"
@@ -117,15 +114,15 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
     )
     other = cl.Run.from_predictions(swapped, votes, tmp_path / "swapped")
     assert other.predictions.equals(run.predictions)
-    data = Dataset(votes, features=table.drop("patient"), gold="truth", split="part")
+    data = cl.Dataset(votes, features=table.drop("patient"), gold="truth", split="part")
     split = cl.Run.from_predictions(probs, data.split(), tmp_path / "split")
     assert split.facts.inputs.left_out == {"in training": 360}
     assert split.truth == "gold"
-    grouped = Dataset(votes, features=table.drop("part", "truth"), group="patient")
+    grouped = cl.Dataset(votes, features=table.drop("part", "truth"), group="patient")
     parts = cl.Run.from_predictions(probs, grouped, tmp_path / "grouped").items
     assert parts.group_by("group").agg(pl.col("split").n_unique())["split"].max() == 1
     whole = cl.Run.from_predictions(
-        swapped, Dataset(votes, features=table.select("item", "size")), tmp_path / "whole"
+        swapped, cl.Dataset(votes, features=table.select("item", "size")), tmp_path / "whole"
     )
     assert whole.facts.splits == {"calibration": 300, "test": 300}
     with pytest.raises(cl.CredalError, match=r"1 item has no probabilities: 'x000'"):
@@ -145,16 +142,11 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
         run.load_model()
 
 
-def test_own_splits_and_files_opened_once(team: Team, tmp_path: Path) -> None:
+def test_own_splits_are_kept(team: Team, tmp_path: Path) -> None:
     table = pl.read_csv(team.folder / "old-scored.csv").drop("patient", "text")
     own = pl.int_range(400).mod(3).replace_strict({0: "test"}, default="calibration")
-    table.with_columns(part=own).write_csv(tmp_path / "scored.csv")
-    pl.read_csv(team.folder / "old-votes.csv").write_csv(tmp_path / "votes.csv")
-    with count_opens(tmp_path) as opens:
-        run = cl.Run.from_predictions(
-            tmp_path / "scored.csv", tmp_path / "votes.csv", tmp_path / "run", split="part"
-        )
-    assert (opens["scored.csv"], opens["votes.csv"]) == (1, 1)
+    votes, scored = team.folder / "old-votes.csv", table.with_columns(part=own)
+    run = cl.Run.from_predictions(scored, votes, tmp_path / "run", split="part")
     assert run.facts.splits == {"calibration": 266, "test": 134}
 
 

@@ -1,19 +1,16 @@
 """What ``inspect`` says: facts for a run, at most eight lines for people, consensus labels."""
 
-import json
 import tracemalloc
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from annotation_exports import LONG, Write
-from credalearn.app.readers import read_annotations
+from credalearn import CredalError, read_annotations
 from credalearn.app.steps.inspect import consensus, inspect
-from credalearn.errors import CredalError
 from made_annotations import Vote, bounds_of, shares_of, three_items, votes_of
 from present import present
-from team_files import Capture, make_team, succeed, team_data
+from team_files import Capture, as_json, facts_of, make_team, succeed, team_data
 
 
 def test_memory_does_not_grow_with_items_times_classes() -> None:
@@ -78,9 +75,7 @@ def test_python_gets_the_facts_that_the_command_prints(tmp_path: Path, capsys: C
         done = succeed(capsys, "inspect", team.votes, *flags)
         assert done.out.splitlines() == made.lines
         assert written == (table.read_bytes() if options.get("output") else b"")
-        printed = json.loads(succeed(capsys, "inspect", team.votes, *flags, "--json").out)
-        plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731
-        assert printed == json.loads(msgspec.json.encode(made.facts, enc_hook=plain))
+        assert facts_of(capsys, "inspect", team.votes, *flags) == as_json(made.facts)
     assert present(votes.inspect(rules=True).rules).best is not None
     data = team_data(team)
     assert data.inspect().facts == data.annotations.inspect().facts

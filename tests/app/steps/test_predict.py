@@ -10,8 +10,7 @@ import polars as pl
 import predict_cost
 import pytest
 
-from credalearn import CredalClassifier, CredalError, CredalPredictions
-from credalearn.app.run import Run
+from credalearn import CredalClassifier, CredalError, CredalPredictions, Run
 from credalearn.app.steps.predict import SCHEMA, PredictOptions, class_schema, predict
 from present import present
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes

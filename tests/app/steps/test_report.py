@@ -15,11 +15,10 @@ import pytest
 import torch
 from PIL import Image
 
-from credalearn import CredalError, CredalPredictions, metrics
+from credalearn import CredalError, CredalPredictions, Run, metrics
 from credalearn._formats import percent
 from credalearn.app.images import THUMBNAIL_BYTES
 from credalearn.app.report.baseline import baseline
-from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.report import report
@@ -46,7 +45,7 @@ def held_out(run: Run) -> pl.DataFrame:
     return run.predictions.filter(split="test")
 
 
-def test_every_reading_is_that_of_the_predictions(run: Run, page: str) -> None:
+def test_slider_readings_match_the_predictions(run: Run, page: str) -> None:
     data, table = data_of(page), held_out(run)
     limits = sorted({-1.0, *table["score"].to_list(), present(run.guarantee).threshold})
     counts = {(table["score"] <= limit).sum(): limit for limit in limits}

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from credalearn import CredalError, read_annotations
 from credalearn.app.nodules import CLASSES, load_nodules
-from credalearn.app.readers import read_annotations
 from credalearn.app.steps.rules import RuleComparison, compare_rules
-from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES
 from credalearn.theory import RuleCoverage
 from made_annotations import bounds_of, crowd, votes_of

@@ -10,8 +10,7 @@ import pytest
 import torch
 from scipy.stats import betabinom
 
-from credalearn import CredalError, CredalPredictions, Inflation
-from credalearn.app.run import Run
+from credalearn import CredalError, CredalPredictions, Inflation, Run
 from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.set_coverage import WidenedSets, widened

@@ -110,7 +110,7 @@ def test_rejects_records_of_different_kinds() -> None:
     st.lists(st.none() | st.integers(-30, 30), min_size=1, max_size=6),
     st.sampled_from(["higher", "lower"]),
 )
-def test_marks_are_those_of_counting(means: list[int | None], better: Any) -> None:
+def test_best_and_second_values_are_marked(means: list[int | None], better: Any) -> None:
     """Best is what no different value beats, second what just one does; one alone is neither."""
     column = Column("x", better, percent=False)
     rows: dict[str, dict[str, Value]] = {
