@@ -379,8 +379,8 @@ def test_takes_dense_tensors_of_every_precision() -> None:
 @pytest.mark.parametrize(
     ("y", "groups", "message"),
     [
-        (["a", None], None, "y must have a label for every item; item 1 has none. To fix: leave"),
-        (pd.Series([None, "a"], dtype="string"), None, "label for every item; item 0 has none"),
+        (["a", None], None, "y must name a class for every item; item 1 has none. To fix: leave"),
+        (pd.Series([None, "a"], dtype="string"), None, "class for every item; item 0 has none"),
         (csr_array(np.eye(2)), None, r"y must be dense; .* To fix: pass y.toarray\(\)"),
         (["a", "b"], ["g", np.nan], "groups must name a group for every item; item 1 has none"),
         (["a", "b"], ["", "g"], "groups must name a group for every item; item 0 has none"),

@@ -291,7 +291,7 @@ def test_sizes_do_not_grow() -> None:
     def lines(folder: Path) -> int:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
-    assert lines(LIBRARY) - lines(APP) <= 10_455
+    assert lines(LIBRARY) - lines(APP) <= 10_495
     assert lines(APP) <= 10_905
-    assert lines(EXPERIMENTS) <= 5_950
-    assert lines(ROOT / "tests") <= 21_790
+    assert lines(EXPERIMENTS) <= 5_985
+    assert lines(ROOT / "tests") <= 21_920

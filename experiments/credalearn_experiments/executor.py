@@ -4,14 +4,18 @@ The store decides what is left. A run is claimed before it is done, so any numbe
 however they were started, share the work, and the next process to claim a killed run resumes it.
 """
 
+import gc
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import cache, lru_cache
 from threading import Thread
 
+import torch
+import torch.distributed as dist
 from joblib import Parallel, delayed, parallel_config
 
 from credalearn._files import writing
@@ -24,6 +28,9 @@ from credalearn_experiments.store import Store
 
 _MAX_DEATHS = 3
 _SECONDS_BETWEEN_LOOKS = 1.0
+# The others wait while the first process evaluates a model. If one dies, torchrun ends them all.
+_PATIENCE = timedelta(days=7)
+_FROM_TORCHRUN = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def execute(
@@ -38,7 +45,7 @@ def execute(
     until = None if minutes is None else time.time() + 60 * minutes
     keep = "pass another --store; finished runs are kept, and the same command resumes the rest"
     with writing(context.store, other=keep):
-        if processes.under_torchrun():
+        if under_torchrun():
             if ray is not None or workers > 1:
                 raise CredalError(
                     "torchrun has started the processes. To fix: leave out --workers and --ray."
@@ -170,9 +177,33 @@ def _end_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
+def under_torchrun() -> bool:
+    """Whether torchrun started this process as one of several."""
+    size = os.environ.get("WORLD_SIZE", "1")
+    missing = [name for name in _FROM_TORCHRUN if name not in os.environ]
+    if not size.isdecimal() or (int(size) > 1 and missing):
+        raise CredalError(
+            f"WORLD_SIZE is {size!r}, but these environment variables of torchrun are not set: "
+            f"{', '.join(missing)}. To fix: start the command with torchrun, or unset WORLD_SIZE."
+        )
+    return int(size) > 1
+
+
+@contextmanager
+def process_group() -> Iterator[None]:
+    """Join the processes that torchrun started; after an error the process must end."""
+    # Messages go through the CPUs, so that GPUs are idle while their processes wait for one.
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, timeout=_PATIENCE)
+    yield
+    dist.all_reduce(torch.zeros(1))  # none leaves before all have read the last message
+    gc.collect()  # models in cycles hold the group, whose threads must not outlive it
+    dist.destroy_process_group()
+
+
 def _with_torchrun(context: RunContext, runs: Sequence[Run], until: float | None) -> None:
     """Train with all processes; the first one tells the others what, measures, and returns."""
-    with processes.process_group():
+    with process_group():
         if first := processes.rank() == 0:
             try:
                 _work_all(context, runs, until, jobs=1, side_by_side=1)

@@ -70,14 +70,15 @@ def is_missing(value: object) -> bool:
     return not value if isinstance(value, str) else str(value) in ("None", "nan", "NaT", "<NA>")
 
 
-def check_groups(groups: Iterable[object]) -> None:
-    """Raise if an item has no group: all such items would count as one large group."""
-    for item, group in enumerate(groups):
-        if is_missing(group):
-            raise CredalError(
-                f"groups must name a group for every item; item {item} has none. To fix: give an "
-                "item that stands alone a group of its own."
-            )
+def check_present(values: Iterable[object], *, name: str) -> None:
+    """Raise if an item has no class, or no group: all of these would count as one large group."""
+    what, fix = "class", "leave out items without one"
+    if name == "groups":
+        what, fix = "group", "give an item that stands alone a group of its own"
+    missing = next((item for item, value in enumerate(values) if is_missing(value)), None)
+    if missing is not None:
+        rule = f"{name} must name a {what} for every item; item {missing} has none"
+        raise CredalError(f"{rule}. To fix: {fix}.")
 
 
 def refuse_masked(values: Any, *, name: str) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from credalearn._checks import check_choice, check_groups, is_missing
+from credalearn._checks import check_choice, check_present
 from credalearn._formats import many
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
@@ -37,12 +37,8 @@ def check_labels(y: Any) -> None:
     if issparse(y):
         raise CredalError("y must be dense; it is a sparse matrix. To fix: pass y.toarray().")
     given = np.asarray(y, dtype=object)
-    missing = [is_missing(each) for each in given.tolist()] if given.ndim == 1 else []
-    if any(missing):
-        raise CredalError(
-            f"y must have a label for every item; item {missing.index(True)} has none. To fix: "
-            "leave out items without a label."
-        )
+    if given.ndim == 1:
+        check_present(given.tolist(), name="y")
 
 
 def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
@@ -120,7 +116,7 @@ def as_groups(groups: Any, count: int) -> np.ndarray:
     if names.shape != (count,):
         raise CredalError(f"groups must have shape ({count},), as y; got {names.shape}.")
     if names.dtype.kind not in "iu":
-        check_groups(groups)
+        check_present(groups, name="groups")
     return names.astype(str) if names.dtype == object else names
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from credalearn import CredalError
-from credalearn_experiments.executor import execute
+from credalearn_experiments.executor import execute, under_torchrun
 from credalearn_experiments.runner import Runner
 from credalearn_experiments.runs import Run
 from credalearn_experiments.store import Store, read_log
@@ -147,3 +147,18 @@ def test_torchrun_trains_each_model_with_all_processes(tmp_path: Path) -> None:
     wrong = torchrun(*words[1:], "--method", "nonsense")
     assert wrong.returncode != 0
     assert wrong.stderr.count("credalearn-experiments: ") == 1
+
+
+def test_names_the_missing_part_of_torchruns_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    for size, message in (("x", "WORLD_SIZE is 'x'"), ("2", "not set: RANK, LOCAL_RANK")):
+        monkeypatch.setenv("WORLD_SIZE", size)
+        with pytest.raises(CredalError, match=message):
+            under_torchrun()
+    for name in names:
+        monkeypatch.setenv(name, "0")
+    assert under_torchrun()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert not under_torchrun()

@@ -161,7 +161,7 @@ def test_rejects_bad_capacities(defer: float) -> None:
         ([0.1], None, {"predicted": ["Yes"], "truth": ["yes"]}, "no class in common: 'Yes', and"),
         ([0.1], None, {"predicted": [True], "truth": [1]}, "no class in common: 'True', and '1'"),
         ([0.1], [0], {"promises": [{"kind": "missed"}]}, "promises must be made with Promise; got"),
-        ([0.1], [0], {"reference": ([0.1], [0])}, "reference must be made with ScoredItems; got"),
+        ([0.1], [0], {"reference": ([0.1], [0])}, "reference must be ScoredItems; got tuple"),
     ],
 )
 def test_rejects_bad_input(score: Any, wrong: Any, options: dict[str, Any], message: str) -> None:

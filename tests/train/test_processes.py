@@ -19,8 +19,9 @@ import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Progress, Recipe, Training, seeded
-from credalearn.train._processes import _synchronized, own_gpu, process_group, rank, under_torchrun
+from credalearn.train._processes import _synchronized, own_gpu, rank
 from credalearn.train.augment import mixup
+from credalearn_experiments.executor import process_group
 from small_training import losses_of
 from torchrun import torchrun
 
@@ -207,21 +208,6 @@ def test_all_processes_reject_what_they_cannot_share(
 ) -> None:
     assert message in found(outcome, 0)[case]
     assert found(outcome, 0)[case] == found(outcome, 1)[case]
-
-
-def test_names_the_missing_part_of_torchruns_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-    for name in names:
-        monkeypatch.delenv(name, raising=False)
-    for size, message in (("x", "WORLD_SIZE is 'x'"), ("2", "not set: RANK, LOCAL_RANK")):
-        monkeypatch.setenv("WORLD_SIZE", size)
-        with pytest.raises(cl.CredalError, match=message):
-            under_torchrun()
-    for name in names:
-        monkeypatch.setenv(name, "0")
-    assert under_torchrun()
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    assert not under_torchrun()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn._checks import check_groups, is_missing
+from credalearn._checks import check_present
 from credalearn._ranks import as_array, as_scores
 from credalearn.errors import CredalError
 
@@ -101,14 +101,7 @@ def _names(values: ArrayLike | None, name: str, num_items: int) -> np.ndarray | 
     if name == "groups" and array.dtype.kind in "iu":
         return array
     names = list(values) if isinstance(values, list | tuple) else array.tolist()
-    if name == "groups":
-        check_groups(names)
-    missing = [is_missing(each) for each in names]
-    if any(missing):
-        raise CredalError(
-            f"{name} must name a class for every item; item {missing.index(True)} has none. To "
-            "fix: leave out items without a class."
-        )
+    check_present(names, name=name)
     return np.array([as_name(each) for each in names])
 
 

@@ -106,13 +106,11 @@ def certify(
     if max_error is not None:
         check_number(max_error, name="max_error", above=0, below=1)
     promises = (promises,) if isinstance(promises, Promise) else tuple(promises)
-    for name, kind, values in (
-        ("promises", Promise, promises),
-        ("reference", ScoredItems, () if reference is None else (reference,)),
-    ):
-        other = next((each for each in values if not isinstance(each, kind)), None)
-        if other is not None:
-            raise CredalError(f"{name} must be made with {kind.__name__}; got {other!r}.")
+    for each in promises:
+        if not isinstance(each, Promise):
+            raise CredalError(f"promises must be made with Promise; got {each!r}.")
+    if not isinstance(reference, ScoredItems | None):
+        raise CredalError(f"reference must be ScoredItems; got {type(reference).__name__}.")
     items = ScoredItems(score, wrong, groups=groups, predicted=predicted, truth=truth)
     grouped = items.num_groups is not None and items.num_groups < len(items)
     if method is None:

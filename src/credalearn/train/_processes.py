@@ -7,11 +7,9 @@ for which torch has no such layer, and in layers that are not torch's own, the p
 """
 
 import copy
-import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -23,34 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from credalearn.errors import CredalError, TrainingError
 from credalearn.train.training import Recipe
 
-# The others wait while the first process evaluates a model. If one dies, torchrun ends them all.
-_PATIENCE = timedelta(days=7)
-_FROM_TORCHRUN = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 _SYNCHRONIZED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-
-
-def under_torchrun() -> bool:
-    """Whether torchrun started this process as one of several."""
-    size = os.environ.get("WORLD_SIZE", "1")
-    missing = [name for name in _FROM_TORCHRUN if name not in os.environ]
-    if not size.isdecimal() or (int(size) > 1 and missing):
-        raise CredalError(
-            f"WORLD_SIZE is {size!r}, but these environment variables of torchrun are not set: "
-            f"{', '.join(missing)}. To fix: start the command with torchrun, or unset WORLD_SIZE."
-        )
-    return int(size) > 1
-
-
-@contextmanager
-def process_group() -> Iterator[None]:
-    """Join the processes that torchrun started; after an error the process must end."""
-    # Messages go through the CPUs, so that GPUs are idle while their processes wait for one.
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend, timeout=_PATIENCE)
-    yield
-    dist.all_reduce(torch.zeros(1))  # none leaves before all have read the last message
-    gc.collect()  # models in cycles hold the group, whose threads must not outlive it
-    dist.destroy_process_group()
 
 
 def world_size() -> int:
