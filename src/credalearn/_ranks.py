@@ -9,7 +9,7 @@ from credalearn._checks import refuse_masked
 from credalearn.errors import CredalError
 
 
-def as_scores(values: ArrayLike, *, name: str, num_items: int | None = None) -> np.ndarray:
+def as_scores(values: "ArrayLike", *, name: str, num_items: int | None = None) -> np.ndarray:
     """One number per item, shape (N,), none NaN: float32 as it is, anything else as float64."""
     refuse_masked(values, name=name)
     try:

@@ -20,7 +20,7 @@ from credalearn.sets import CredalSet
 from credalearn.sets._checks import as_distributions, require_shape
 
 
-def ordered_columns(y: Any, classes: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+def ordered_columns(y: Any, classes: "ArrayLike | None") -> tuple[Any, ArrayLike | None]:
     """A data frame of soft labels in the order of the classes, and the class names if y has any."""
     columns = list(getattr(y, "columns", ()))
     if len(columns) < 2 or classes is None:
@@ -41,7 +41,9 @@ def check_labels(y: Any) -> None:
         check_present(given.tolist(), name="y")
 
 
-def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
+def as_credal(
+    y: Any, *, names: "ArrayLike | None", label_rule: str
+) -> tuple[CredalSet, np.ndarray]:
     """Labels (N,), (N, 1), soft labels (N, K) or a set as a credal set, and the K class names."""
     check_choice(label_rule, SOFT_RULES, name="label_rule")
     if isinstance(y, CredalSet):
@@ -120,7 +122,7 @@ def as_groups(groups: Any, count: int) -> np.ndarray:
     return names.astype(str) if names.dtype == object else names
 
 
-def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:
+def _from_labels(y: np.ndarray, names: "ArrayLike | None") -> tuple[CredalSet, np.ndarray]:
     """One class label per item: a precise set on that class."""
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
@@ -136,7 +138,7 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
     return precise(hard.to(torch.get_default_dtype())), classes if names is None else wanted
 
 
-def _as_names(names: ArrayLike) -> np.ndarray:
+def _as_names(names: "ArrayLike") -> np.ndarray:
     """Class names as an array: all strings or all numbers, each different."""
     if isinstance(names, str | set | frozenset) or not hasattr(names, "__len__"):
         raise CredalError(f"classes must be a list of names, in order; got {names!r}.")

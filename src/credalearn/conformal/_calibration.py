@@ -65,7 +65,7 @@ def scale_of(probs: Tensor, distance: Distance, scale: Scale) -> Tensor:
     return factor
 
 
-def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
+def as_shares(observed: "ArrayLike", sets: Tensor) -> Tensor:
     """Votes or shares, each row divided by its sum, in float64 on the device of the ``sets``."""
     votes = as_floats(observed, name="observed", ndim=2).detach().to(sets.device, torch.float64)
     require_shape(votes, sets.shape, name="observed")
@@ -125,7 +125,7 @@ def kullback_leibler_bounds(probs: Tensor, radius: Tensor) -> tuple[Tensor, Tens
 
 def calibrate(
     predicted: "CredalPredictions",
-    observed: ArrayLike,
+    observed: "ArrayLike",
     asked: Inflation,
     *,
     strata: Sequence[str] | None = None,
@@ -173,7 +173,7 @@ def widened_bounds(
 
 def covered(
     predicted: "CredalPredictions",
-    observed: ArrayLike,
+    observed: "ArrayLike",
     inflation: Inflation,
     strata: Sequence[str] | None,
 ) -> Tensor:
@@ -220,7 +220,7 @@ def _room(probs: Tensor, inflation: Inflation, strata: Sequence[str] | None) -> 
 
 def narrowest_scale(
     predicted: "CredalPredictions",
-    observed: ArrayLike,
+    observed: "ArrayLike",
     *,
     coverage: float,
     strata: Sequence[str] | None = None,

@@ -200,7 +200,7 @@ class Guarantee:
         """Share of the predicted calibration items that are wrong; None if none is predicted."""
         return self.errors / self.kept if self.kept else None
 
-    def keeps(self, score: ArrayLike, predicted: ArrayLike | None = None) -> np.ndarray:
+    def keeps(self, score: "ArrayLike", predicted: "ArrayLike | None" = None) -> np.ndarray:
         """Whether each item is predicted, shape (N,), bool.
 
         ``predicted`` are the predicted classes, shape (N,), which thresholds per class need.
@@ -219,7 +219,7 @@ class Guarantee:
         own = [limits.get(as_name(name)) for name in np.asarray(predicted).tolist()]
         return np.array([t is not None and s <= t for s, t in zip(scores, own, strict=True)])
 
-    def decide(self, score: ArrayLike, predicted: ArrayLike | None = None) -> np.ndarray:
+    def decide(self, score: "ArrayLike", predicted: "ArrayLike | None" = None) -> np.ndarray:
         """``"predict"`` or ``"defer"`` for each item, shape (N,); arguments as for ``keeps``."""
         return np.where(self.keeps(score, predicted), "predict", "defer")
 

@@ -39,12 +39,12 @@ class ScoredItems:
 
     def __init__(
         self,
-        score: ArrayLike,
-        wrong: ArrayLike | None = None,
+        score: "ArrayLike",
+        wrong: "ArrayLike | None" = None,
         *,
-        groups: ArrayLike | None = None,
-        predicted: ArrayLike | None = None,
-        truth: ArrayLike | None = None,
+        groups: "ArrayLike | None" = None,
+        predicted: "ArrayLike | None" = None,
+        truth: "ArrayLike | None" = None,
     ) -> None:
         if np.asarray(as_array(score)).dtype == bool:
             raise CredalError("score must be numbers; got truth values. To fix: pass score first.")
@@ -91,7 +91,7 @@ class ScoredItems:
         return len(self.score)
 
 
-def _names(values: ArrayLike | None, name: str, num_items: int) -> np.ndarray | None:
+def _names(values: "ArrayLike | None", name: str, num_items: int) -> np.ndarray | None:
     """Names of classes as text, of groups as text or whole numbers."""
     if values is None:
         return None

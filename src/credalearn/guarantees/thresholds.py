@@ -27,16 +27,16 @@ _STEPS = 1000  # of max_error
 
 
 def certify(
-    score: ArrayLike,
-    wrong: ArrayLike | None = None,
+    score: "ArrayLike",
+    wrong: "ArrayLike | None" = None,
     *,
     max_error: float | None = 0.10,
     confidence: float = 0.95,
     method: CertifyMethod | None = None,
     against: Truth | None = None,
-    groups: ArrayLike | None = None,
-    predicted: ArrayLike | None = None,
-    truth: ArrayLike | None = None,
+    groups: "ArrayLike | None" = None,
+    predicted: "ArrayLike | None" = None,
+    truth: "ArrayLike | None" = None,
     promises: Promise | Several[Promise] = (),
     per_class: bool = False,
     reference: ScoredItems | None = None,
@@ -278,13 +278,13 @@ def _per_class(
 
 
 def by_capacity(
-    score: ArrayLike,
-    wrong: ArrayLike,
+    score: "ArrayLike",
+    wrong: "ArrayLike",
     *,
     defer: float,
     confidence: float = 0.95,
     against: Truth | None = None,
-    groups: ArrayLike | None = None,
+    groups: "ArrayLike | None" = None,
 ) -> Guarantee:
     """Defer the least certain items, as many as the reviewers can take; no error is promised.
 
@@ -324,7 +324,7 @@ def by_capacity(
     )
 
 
-def better_score(scores: Mapping[DeferralScore, ArrayLike], wrong: ArrayLike) -> DeferralScore:
+def better_score(scores: Mapping[DeferralScore, ArrayLike], wrong: "ArrayLike") -> DeferralScore:
     """The score with the smallest mean error over all shares kept; the first of equal ones."""
     items = {name: ScoredItems(each, wrong) for name, each in scores.items()}
     return min(items, key=lambda name: kept_means(items[name].score, items[name].wrong).mean())

@@ -16,7 +16,7 @@ from credalearn.sets._checks import as_classes, as_distributions, as_floats, che
 SoftRule = Literal["relax", "relax-ties", "precise"]
 
 
-def relax(probs: ArrayLike, *, ties: bool = False) -> LowerBounds:
+def relax(probs: "ArrayLike", *, ties: bool = False) -> LowerBounds:
     r"""The paper's relaxation of soft labels: keep the top class's probability, free the rest.
 
     :math:`Q = \{q \in \Delta : q_j \ge \alpha\}` with :math:`j = \arg\max_k q_k` and
@@ -39,7 +39,7 @@ def relax(probs: ArrayLike, *, ties: bool = False) -> LowerBounds:
     return relax_ties(soft) if ties else relax_at(soft, soft.argmax(1))
 
 
-def precise(probs: ArrayLike) -> LowerBounds:
+def precise(probs: "ArrayLike") -> LowerBounds:
     """Soft labels as they are: each set is the single distribution ``probs`` (N, K).
 
     Example:
@@ -72,7 +72,7 @@ SOFT_RULES: dict[str, Callable[[Tensor, Tensor], LowerBounds]] = {
 }
 
 
-def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
+def contaminate(probs: "ArrayLike", epsilon: float) -> LowerBounds:
     r"""Credal labels :math:`\{(1 - \epsilon) q + \epsilon p : p \in \Delta\}` around soft labels.
 
     The ε-contamination model (Huber, 1964): a share ε of the annotators, 0 <= ε <= 1, may have
@@ -89,7 +89,7 @@ def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
 
 
 def smooth(
-    labels: ArrayLike, epsilon: float, num_classes: int, *, rule: SoftRule = "relax"
+    labels: "ArrayLike", epsilon: float, num_classes: int, *, rule: SoftRule = "relax"
 ) -> LowerBounds:
     r"""Credal labels from label smoothing: a rule on :math:`(1 - \epsilon) e_y + \epsilon / K`.
 
@@ -110,7 +110,7 @@ def smooth(
 
 
 def from_teacher(
-    logits: ArrayLike, *, temperature: float = 2.5, rule: SoftRule = "relax"
+    logits: "ArrayLike", *, temperature: float = 2.5, rule: SoftRule = "relax"
 ) -> LowerBounds:
     r"""Credal labels from a teacher: a rule on :math:`\mathrm{softmax}(z / T)`.
 
@@ -151,7 +151,7 @@ def collapse(labels: CredalSet) -> LowerBounds:
     return precise(one_hot(reference.argmax(1), labels.num_classes).to(reference.dtype))
 
 
-def at_least(bounds: ArrayLike) -> LowerBounds:
+def at_least(bounds: "ArrayLike") -> LowerBounds:
     """Credal labels from stated lower bounds (N, K), 0 where there is none.
 
     The bounds of an item must sum to 1 or less; an item without any is the set of all
@@ -164,7 +164,7 @@ def at_least(bounds: ArrayLike) -> LowerBounds:
     return LowerBounds(bounds)
 
 
-def hull(statements: ArrayLike) -> "sets.Vertices":
+def hull(statements: "ArrayLike") -> "sets.Vertices":
     """Credal labels from stated distributions: all mixtures of the statements about an item.
 
     A set contains every annotator's own distribution, and the true one if it is a mixture of them.

@@ -16,13 +16,13 @@ from credalearn.sets._checks import as_floats, as_tensor, require
 
 def from_statements(
     top: Sequence[Any],
-    top_percent: ArrayLike,
+    top_percent: "ArrayLike",
     second: Sequence[Any] | None = None,
-    second_percent: ArrayLike | None = None,
+    second_percent: "ArrayLike | None" = None,
     impossible: Sequence[Collection[Any] | None] | None = None,
     *,
     classes: Sequence[Any],
-    items: ArrayLike | None = None,
+    items: "ArrayLike | None" = None,
 ) -> "sets.Intervals | sets.MeanIntervals":
     r"""Credal labels from statements such as "cat 70 %, then dog 20 %, certainly no ship".
 
@@ -83,9 +83,9 @@ def from_statements(
 
 def statement_conflicts(
     top: Sequence[Any],
-    top_percent: ArrayLike,
+    top_percent: "ArrayLike",
     second: Sequence[Any] | None = None,
-    second_percent: ArrayLike | None = None,
+    second_percent: "ArrayLike | None" = None,
     impossible: Sequence[Collection[Any] | None] | None = None,
     *,
     classes: Sequence[Any],

@@ -116,7 +116,7 @@ def lower_limits(counts: Tensor, total: Tensor, *, level: float) -> Tensor:
 
 
 def from_votes(
-    counts: ArrayLike, *, rule: VoteRule = "relax-ties", s: float = 1.0, confidence: float = 0.95
+    counts: "ArrayLike", *, rule: VoteRule = "relax-ties", s: float = 1.0, confidence: float = 0.95
 ) -> CredalSet:
     r"""Credal labels from how many annotators chose each class, n out of :math:`M = \sum_k n_k`.
 
@@ -177,8 +177,8 @@ def from_votes(
 
 
 def from_posterior(
-    posterior: ArrayLike,
-    num_votes: ArrayLike,
+    posterior: "ArrayLike",
+    num_votes: "ArrayLike",
     *,
     rule: VoteRule = "relax-ties",
     s: float = 1.0,

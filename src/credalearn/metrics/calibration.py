@@ -13,7 +13,7 @@ from credalearn.sets._checks import as_classes, as_floats, require_distributions
 ROUNDED = 0.02  # rows of two decimals, or of 16 bits, sum to 1 within it; logits and counts do not
 
 
-def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor]:
+def as_probs_and_classes(probs: "ArrayLike", y: "ArrayLike") -> tuple[Tensor, Tensor]:
     """Probabilities (N, K) and true class indices (N,), at least one item, without gradients."""
     checked = as_floats(probs, name="probs", ndim=2).detach()
     require_distributions(checked, name="probs", tolerance=ROUNDED)
@@ -26,7 +26,7 @@ def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor
     return checked, classes.to(checked.device)
 
 
-def accuracy(probs: ArrayLike, y: ArrayLike) -> float:
+def accuracy(probs: "ArrayLike", y: "ArrayLike") -> float:
     """Share of items whose most probable class, the lowest index among equals, is the true one.
 
     Predicted probabilities ``probs`` have shape (N, K), true class indices ``y`` (N,).
@@ -67,7 +67,7 @@ class Reliability:
         return sum(n * abs(right - stated) for n, right, stated in bins) / sum(self.count)
 
 
-def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliability:
+def reliability(probs: "ArrayLike", y: "ArrayLike", *, num_bins: int = 10) -> Reliability:
     """Confidence against accuracy in ``num_bins`` equal-width bins of the top probability.
 
     A bin is (l, r]; an edge b / num_bins is rounded as the probabilities are, so that a float32 of
@@ -102,7 +102,7 @@ def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliab
     )
 
 
-def ece(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> float:
+def ece(probs: "ArrayLike", y: "ArrayLike", *, num_bins: int = 10) -> float:
     r"""Expected calibration error of the top probability (Guo et al., 2017).
 
     :math:`\sum_b \frac{n_b}{N} |\mathrm{accuracy}_b - \mathrm{confidence}_b|` over the bins of

@@ -12,7 +12,7 @@ from credalearn._formats import percent
 from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
 
-Table = Mapping[str, Mapping[str, ArrayLike]]
+Table = Mapping[str, Mapping[str, "ArrayLike"]]
 """``table[method][metric]``: one value per seed, the same seeds in the same order for all."""
 
 _DECIMALS = 12  # 0.3 and 0.1 + 0.2 differ by 6e-17 in float64, and must tie

@@ -10,7 +10,7 @@ from credalearn._ranks import as_scores, kept_means
 from credalearn.metrics.calibration import as_probs_and_classes
 
 
-def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tensor:
+def accuracy_rejection(probs: "ArrayLike", y: "ArrayLike", score: "ArrayLike") -> Tensor:
     """Accuracy of the m most certain items for m = 1..N, shape (N,), float64.
 
     Entry m − 1 is the accuracy when N − m items are deferred; the last is the plain accuracy. Items
@@ -32,7 +32,7 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
     return torch.from_numpy(kept_means(scores, right)).to(checked.device)
 
 
-def auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
+def auarc(probs: "ArrayLike", y: "ArrayLike", score: "ArrayLike") -> float:
     """Area under the accuracy–rejection curve (:func:`accuracy_rejection`): its mean over m = 1..N.
 
     Example:
@@ -42,7 +42,7 @@ def auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     return float(accuracy_rejection(probs, y, score).mean())
 
 
-def normalized_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
+def normalized_auarc(probs: "ArrayLike", y: "ArrayLike", score: "ArrayLike") -> float:
     r"""Share of the possible gain in accuracy that deferring brings, averaged over the curve.
 
     The mean over m = 1..N of :math:`(A(\beta) - A(0)) / (1 - A(0))`, where :math:`A(\beta)` is the
@@ -60,7 +60,7 @@ def normalized_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     return float(((curve - plain) / (1 - plain)).mean()) if plain < 1 else 0.0
 
 
-def aurc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
+def aurc(probs: "ArrayLike", y: "ArrayLike", score: "ArrayLike") -> float:
     """Area under the risk–coverage curve (Geifman, Uziel and El-Yaniv, 2019); smaller is better.
 
     The mean over m = 1..N of the share of wrong predictions among the m most certain items, which
@@ -73,7 +73,7 @@ def aurc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     return 1 - auarc(probs, y, score)
 
 
-def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
+def spearman_error(probs: "ArrayLike", y: "ArrayLike", score: "ArrayLike") -> float:
     r"""Spearman correlation of uncertainty and error, Sp(EU, CE), in [−1, 1].
 
     Pearson's correlation of the ranks of the scores and of the cross-entropies :math:`-\log p(y)`;
@@ -95,7 +95,7 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     return float(first @ second / spread) if spread else 0.0
 
 
-def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
+def auroc(inside: "ArrayLike", outside: "ArrayLike") -> float:
     r"""Probability that an out-of-distribution item is more uncertain; equal scores count half.
 
     :math:`P(u_{\mathrm{out}} > u_{\mathrm{in}}) + \tfrac12 P(u_{\mathrm{out}} = u_{\mathrm{in}})`,

@@ -65,7 +65,7 @@ class CredalSet(ABC):
         """Whether each set contains its distribution ``q`` (N, K), shape (N,)."""
 
     @final
-    def worst(self, cost: ArrayLike) -> Tensor:
+    def worst(self, cost: "ArrayLike") -> Tensor:
         r"""Largest expected cost, :math:`\max_{q \in Q} q^\top c`, shape (N,).
 
         Exact, and differentiable in ``cost`` of shape (N, K), or (K,) for all items. An infinite
@@ -74,22 +74,22 @@ class CredalSet(ABC):
         return self._expected(cost, largest=True)
 
     @final
-    def best(self, cost: ArrayLike) -> Tensor:
+    def best(self, cost: "ArrayLike") -> Tensor:
         r"""Smallest expected cost, :math:`\min_{q \in Q} q^\top c`, shape (N,), likewise exact."""
         return self._expected(cost, largest=False)
 
     @final
-    def worst_target(self, cost: ArrayLike) -> Tensor:
+    def worst_target(self, cost: "ArrayLike") -> Tensor:
         """A member that attains :meth:`worst`, shape (N, K), without gradient (ties: lowest)."""
         return self._extreme(self._rows(cost, "cost").detach(), largest=True)
 
     @final
-    def best_target(self, cost: ArrayLike) -> Tensor:
+    def best_target(self, cost: "ArrayLike") -> Tensor:
         """A member that attains :meth:`best`, shape (N, K), likewise."""
         return self._extreme(self._rows(cost, "cost").detach(), largest=False)
 
     @final
-    def contains(self, q: ArrayLike, *, tolerance: float = 1e-6) -> Tensor:
+    def contains(self, q: "ArrayLike", *, tolerance: float = 1e-6) -> Tensor:
         """Whether each set contains its row of ``q``, shape (N,), bool.
 
         ``q`` has shape (N, K), or (K,) for all items; ``tolerance`` is how far outside a bound or
@@ -149,7 +149,7 @@ class CredalSet(ABC):
             f"{dtype} on {self.lower.device})"
         )
 
-    def _expected(self, cost: ArrayLike, *, largest: bool) -> Tensor:
+    def _expected(self, cost: "ArrayLike", *, largest: bool) -> Tensor:
         """Extreme expected cost, shape (N,); a class without mass may cost anything: 0·∞ = 0."""
         costs = self._rows(cost, "cost")
         q = self._extreme(costs.detach(), largest=largest)
@@ -160,7 +160,7 @@ class CredalSet(ABC):
         for name, tensor in tensors.items():
             object.__setattr__(self, name, tensor)
 
-    def _keep_soft(self, values: ArrayLike | None) -> None:
+    def _keep_soft(self, values: "ArrayLike | None") -> None:
         """Keep the soft label, where there is one: it must be a member of its set."""
         soft = None
         if values is not None:
@@ -176,7 +176,7 @@ class CredalSet(ABC):
             )
         self._keep(soft=soft)
 
-    def _rows(self, values: ArrayLike, name: str) -> Tensor:
+    def _rows(self, values: "ArrayLike", name: str) -> Tensor:
         """One row per item, shape (N, K), from as many or from a single one."""
         rows = as_tensor(values, name=name).to(self.lower.device)
         if rows.shape not in (self.lower.shape, self.lower.shape[1:]):

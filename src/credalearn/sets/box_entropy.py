@@ -17,7 +17,7 @@ _ROUNDING = 1e-12
 _MAX_STEPS = 100  # a bracket halved 60 times is exact in float64; Newton needs about four
 
 
-def max_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
+def max_entropy_box(lower: "ArrayLike", upper: "ArrayLike") -> Tensor:
     r"""Largest entropy over :math:`\{p \in \Delta : \ell \le p \le u\}`, in bits, shape (N,).
 
     Exact: the maximum is :math:`p_k = \min(\max(t, \ell_k), u_k)` with the level t at which p sums
@@ -48,7 +48,7 @@ def max_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
     return bits(point)
 
 
-def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
+def min_entropy_box(lower: "ArrayLike", upper: "ArrayLike") -> Tensor:
     r"""Smallest entropy over :math:`\{p \in \Delta : \ell \le p \le u\}`, in bits, shape (N,).
 
     Exact up to 10 classes, where every vertex is tried, and for any number of classes when

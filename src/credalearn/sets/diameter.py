@@ -10,7 +10,7 @@ ENUMERATED_SPLITS = 12  # 2^11 ways to split 12 classes in two: 0.2 s for 10,000
 _CHUNK = 2**22  # numbers stored at once while enumerating: 32 MB in float64
 
 
-def mmi(points: ArrayLike) -> Tensor:
+def mmi(points: "ArrayLike") -> Tensor:
     r"""Maximum mean imprecision of polytopes, the hulls of ``points`` (N, V, K), shape (N,).
 
     :math:`\sup_A (\overline P(A) - \underline P(A))`, which for the hull of V points is the largest

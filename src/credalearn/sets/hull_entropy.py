@@ -14,7 +14,7 @@ from credalearn.sets._checks import as_distributions
 _HALVINGS = 40  # places the best point of a segment to 1e-12 of its length
 
 
-def entropy(probs: ArrayLike) -> Tensor:
+def entropy(probs: "ArrayLike") -> Tensor:
     r"""Shannon entropy :math:`-\sum_k p_k \log_2 p_k` of the last dimension, 0·log 0 = 0.
 
     Example:
@@ -30,7 +30,7 @@ def bits(probs: Tensor) -> Tensor:
     return torch.special.entr(probs).sum(-1) / math.log(2)
 
 
-def min_entropy_hull(points: ArrayLike) -> Tensor:
+def min_entropy_hull(points: "ArrayLike") -> Tensor:
     """Smallest entropy in the hull of ``points`` (N, V, K), in bits, shape (N,).
 
     Exact: entropy is concave, so its minimum lies at a vertex.
@@ -44,7 +44,7 @@ def min_entropy_hull(points: ArrayLike) -> Tensor:
 
 
 def max_entropy_hull(
-    points: ArrayLike, *, tolerance: float = 1e-3, max_steps: int = 1000
+    points: "ArrayLike", *, tolerance: float = 1e-3, max_steps: int = 1000
 ) -> Tensor:
     r"""Largest entropy in the hull of ``points`` (N, V, K), in bits, shape (N,).
 

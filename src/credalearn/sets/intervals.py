@@ -39,7 +39,7 @@ class Intervals(CredalSet):
     """
 
     def __init__(
-        self, lower: ArrayLike, upper: ArrayLike, *, soft: ArrayLike | None = None
+        self, lower: "ArrayLike", upper: "ArrayLike", *, soft: "ArrayLike | None" = None
     ) -> None:
         lower = as_floats(lower, name="lower", ndim=2).detach()
         upper = as_floats(upper, name="upper", ndim=2).detach().to(lower.device)

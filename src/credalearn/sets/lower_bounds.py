@@ -38,7 +38,7 @@ class LowerBounds(CredalSet):
 
     free: Tensor
 
-    def __init__(self, lower: ArrayLike, *, soft: ArrayLike | None = None) -> None:
+    def __init__(self, lower: "ArrayLike", *, soft: "ArrayLike | None" = None) -> None:
         lower = as_floats(lower, name="lower", ndim=2).detach().clone()
         require(
             lower >= 0,

@@ -37,7 +37,9 @@ class MeanIntervals(CredalSet):
     person_upper: Tensor
     share: Tensor  # of each person, shape (N, P), sums to 1
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike, weight: ArrayLike | None = None) -> None:
+    def __init__(
+        self, lower: "ArrayLike", upper: "ArrayLike", weight: "ArrayLike | None" = None
+    ) -> None:
         low = as_floats(lower, name="lower", ndim=3).detach()
         high = as_floats(upper, name="upper", ndim=3).detach().to(low)
         weights = torch.ones_like(low[:, :, 0]) if weight is None else weight

@@ -38,7 +38,7 @@ class Possibility(CredalSet):
 
     levels: Tensor
 
-    def __init__(self, levels: ArrayLike, *, soft: ArrayLike | None = None) -> None:
+    def __init__(self, levels: "ArrayLike", *, soft: "ArrayLike | None" = None) -> None:
         levels = as_floats(levels, name="levels", ndim=2).detach()
         require(
             levels >= 0,

@@ -39,7 +39,7 @@ class TotalVariationBall(CredalSet):
     q: Tensor
     radius: Tensor
 
-    def __init__(self, q: ArrayLike, radius: ArrayLike) -> None:
+    def __init__(self, q: "ArrayLike", radius: "ArrayLike") -> None:
         q = as_distributions(q, name="q", ndim=2).detach().clone()
         radius = as_one_per_item(radius, len(q), name="radius").to(q)
         require(

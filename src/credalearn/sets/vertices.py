@@ -34,7 +34,7 @@ class Vertices(CredalSet):
 
     points: Tensor
 
-    def __init__(self, points: ArrayLike, *, soft: ArrayLike | None = None) -> None:
+    def __init__(self, points: "ArrayLike", *, soft: "ArrayLike | None" = None) -> None:
         points = as_distributions(points, name="points", ndim=3).detach().clone()
         self._keep(points=points, lower=points.amin(1), upper=points.amax(1))
         self._keep_soft(soft)

@@ -13,7 +13,7 @@ _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums d
 
 
 def consistent(
-    counts: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05
+    counts: "ArrayLike", lower: "ArrayLike", upper: "ArrayLike", *, level: float = 0.05
 ) -> Tensor:
     r"""Whether held-out votes could have come from a set that was made without them, bool (N,).
 
@@ -49,7 +49,7 @@ def consistent(
     return torch.from_numpy(~rejected.any(1))
 
 
-def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) -> Tensor:
+def votes_to_reject(lower: "ArrayLike", upper: "ArrayLike", *, level: float = 0.05) -> Tensor:
     r"""The smallest number of votes that can reject the set, float64 (N,); inf where none can.
 
     The least m with :math:`(1 - \ell_k)^m < \alpha` or :math:`u_k^m < \alpha` for some class: if
@@ -70,7 +70,7 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
     return torch.from_numpy(fewest.min(1))
 
 
-def _tested(lower: ArrayLike, upper: ArrayLike, level: float) -> list[np.ndarray]:
+def _tested(lower: "ArrayLike", upper: "ArrayLike", level: float) -> list[np.ndarray]:
     """Both bounds, and the level of the test of each, 0 where it excludes nothing, all (N, K)."""
     check_number(level, name="level", above=0, below=1)
     given = {"lower": lower, "upper": upper}

@@ -72,7 +72,7 @@ class RiskProfile:
 
 
 def risk_profile(
-    probs: ArrayLike,
+    probs: "ArrayLike",
     labels: CredalSet,
     *,
     confidence: float = 0.95,

@@ -49,7 +49,7 @@ class Half:
 
 
 def halves_of_counts(
-    counts: ArrayLike, *, splits: int = 20, share: float = 0.5, random_state: int = 0
+    counts: "ArrayLike", *, splits: int = 20, share: float = 0.5, random_state: int = 0
 ) -> Iterator[Half]:
     """Split each item's votes at random without replacement, for votes without annotator names.
 
@@ -86,9 +86,9 @@ def halves_of_counts(
 
 
 def halves_of_annotators(
-    item: ArrayLike,
-    annotator: ArrayLike,
-    label: ArrayLike,
+    item: "ArrayLike",
+    annotator: "ArrayLike",
+    label: "ArrayLike",
     *,
     shape: tuple[int, int],
     splits: int = 20,
