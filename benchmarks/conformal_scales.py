@@ -26,7 +26,7 @@ from torch import Tensor
 
 import credalearn as cl
 from credalearn._files import whole_file
-from credalearn.app.nodules import BESIDE, CLASSES, load_nodules
+from credalearn.app.nodules import load_nodules
 from credalearn.conformal._calibration import FLOOR, SCALES, box_distance, total_variation
 from credalearn_experiments.data import DataFolders, load_task
 
@@ -120,12 +120,9 @@ def measured() -> Iterator[Size]:
 def load_lidc() -> Loaded:
     """Lung nodules: trained on the second half of the patients."""
     nodules = load_nodules()
-    patient = nodules["patient"].to_numpy()
-    patients = np.random.default_rng(0).permutation(np.unique(patient))
-    train = ~np.isin(patient, patients[: len(patients) // 2])
-    X, votes = (
-        each.to_numpy(order="c") for each in (nodules.drop(BESIDE), nodules.select(CLASSES))
-    )
+    patients = np.random.default_rng(0).permutation(np.unique(nodules.patients))
+    train = ~np.isin(nodules.patients, patients[: len(patients) // 2])
+    X, votes = nodules.features, nodules.votes
     return trained(X[train], votes[train], X[~train]), votes[~train]
 
 

@@ -7,7 +7,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from theory_truth import RULES
 
 import credalearn as cl
-from credalearn.app.nodules import BESIDE, CLASSES, load_nodules
+from credalearn.app.nodules import CLASSES, load_nodules
 from credalearn.theory import GeneralizationBound, RiskProfile, bound_of_model, risk_profile
 
 _EPOCHS = 40  # as in the demonstration
@@ -36,20 +36,17 @@ def radiologists() -> Iterator[Reading]:
     """Every rule on the same split by patient."""
     nodules = load_nodules()
     splitter = GroupShuffleSplit(1, test_size=0.3, random_state=0)
-    features, votes = (
-        each.to_numpy(order="c") for each in (nodules.drop(BESIDE), nodules.select(CLASSES))
-    )
-    training, test = next(splitter.split(features, groups=nodules["patient"].to_numpy()))
-    shares = cl.from_votes(votes, rule="precise")
+    training, test = next(splitter.split(nodules.features, groups=nodules.patients))
+    shares = cl.from_votes(nodules.votes, rule="precise")
     for rule in RULES:
-        labels = cl.from_votes(votes, rule=rule)
+        labels = cl.from_votes(nodules.votes, rule=rule)
         clf = cl.CredalClassifier("pocc", epochs=_EPOCHS, random_state=0, device="cpu")
-        clf.fit(features[training], labels[training], classes=CLASSES)
-        probs = clf.predict_credal(features[test]).probs
+        clf.fit(nodules.features[training], labels[training], classes=CLASSES)
+        probs = clf.predict_credal(nodules.features[test]).probs
         yield Reading(
             rule=rule,
             diameter=float(labels[test].diameter().mean()),
             profile=risk_profile(probs, labels[test]),
             against_shares=risk_profile(probs, shares[test]),
-            bound=bound_of_model(clf.model_, features[training], labels[training]),
+            bound=bound_of_model(clf.model_, nodules.features[training], labels[training]),
         )

@@ -12,7 +12,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from credalearn import CredalError
-from credalearn.app.nodules import BESIDE, load_nodules
+from credalearn.app.nodules import load_nodules
 from credalearn_experiments.data import (
     FOREIGN,
     TASKS,
@@ -42,12 +42,12 @@ def test_every_task_loads_and_respects_the_limit(
 def test_no_patient_is_in_training_and_test() -> None:
     nodules, task = load_nodules(), load_task("lidc", DataFolders())
     assert task.voted_inputs is not None
-    features = nodules.drop(BESIDE).to_numpy().astype(np.float32)
-    rows = {tuple(row): who for row, who in zip(features, nodules["patient"], strict=True)}
+    features = nodules.features.astype(np.float32)
+    rows = {tuple(row): patient for row, patient in zip(features, nodules.patients, strict=True)}
     train = {rows[tuple(row)] for row in task.train_inputs.numpy()}
     held_out = {rows[tuple(row)] for row in task.voted_inputs.numpy()}
     assert not train & held_out
-    assert len(task.train_y) + len(task.voted_inputs) == len(nodules)
+    assert len(task.train_y) + len(task.voted_inputs) == len(nodules.votes)
 
 
 @pytest.mark.parametrize("name", [name for name in (*TASKS, *FOREIGN) if name != "lidc"])

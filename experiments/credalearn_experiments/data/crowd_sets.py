@@ -18,8 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from torch import Tensor
 
 from credalearn._tensors import read_tensors
-from credalearn.app.annotations.agreement import majority
-from credalearn.app.nodules import BESIDE, CLASSES, load_nodules
+from credalearn.app.nodules import load_nodules
 from credalearn.labels import from_statements, from_votes
 from credalearn.nets import build_network
 from credalearn.sets import CredalSet
@@ -90,17 +89,16 @@ def _dense(X: np.ndarray) -> Callable[[Rows, Rows], tuple[Any, Any]]:
 def lidc(folders: DataFolders, random_state: int) -> CrowdSet:  # noqa: ARG001
     """Lung nodules, three or four radiologists each; three of five patients are trained on."""
     nodules = load_nodules()
-    counts = nodules.select(CLASSES).to_numpy(order="c").astype(float)
-    groups = nodules["patient"].to_numpy().astype(str)
-    patients = np.random.default_rng(random_state).permutation(np.unique(groups))
+    counts = nodules.votes.astype(float)
+    patients = np.random.default_rng(random_state).permutation(np.unique(nodules.patients))
     parts = np.split(patients, [-(-len(patients) * 3 // 5), -(-len(patients) * 4 // 5)])
     return CrowdSet(
-        features=_dense(nodules.drop(BESIDE).to_numpy(order="c")),
+        features=_dense(nodules.features.astype(float)),
         counts=counts,
         judged=counts,
-        truth=majority(counts),
-        split=[np.flatnonzero(np.isin(groups, part)) for part in parts],
-        groups=groups,
+        truth=np.where(nodules.has_majority, nodules.majority, -1),
+        split=[np.flatnonzero(np.isin(nodules.patients, part)) for part in parts],
+        groups=nodules.patients,
         max_error=0.2,
     )
 

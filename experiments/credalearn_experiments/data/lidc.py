@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from credalearn.app.annotations.agreement import majority
-from credalearn.app.nodules import BESIDE, CLASSES, load_nodules
+from credalearn.app.nodules import CLASSES, load_nodules
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.task import Task
 
@@ -12,14 +11,13 @@ from credalearn_experiments.data.task import Task
 def lidc(folders: DataFolders, limit: int | None = None) -> Task:  # noqa: ARG001
     """The nodules of three in five patients, to train on; a majority is the true class to test."""
     nodules = load_nodules()
-    patient, counts = nodules["patient"].to_numpy(), nodules.select(CLASSES).to_numpy(order="c")
-    patients = np.unique(patient)
+    patients = np.unique(nodules.patients)
     shuffled = np.random.default_rng(0).permutation(patients)
-    learned = np.isin(patient, shuffled[: len(patients) * 3 // 5])
+    learned = np.isin(nodules.patients, shuffled[: len(patients) * 3 // 5])
     train, voted = (np.flatnonzero(mask)[:limit] for mask in (learned, ~learned))
-    test = np.flatnonzero(~learned & (majority(counts) >= 0))[:limit]
-    features = torch.from_numpy(nodules.drop(BESIDE).to_numpy(order="c")).float()
-    votes, top = torch.from_numpy(counts), torch.from_numpy(counts.argmax(1))
+    test = np.flatnonzero(~learned & nodules.has_majority)[:limit]
+    features = torch.from_numpy(nodules.features).float()
+    votes, top = torch.from_numpy(nodules.votes), torch.from_numpy(nodules.majority)
     return Task(
         name="lidc",
         classes=CLASSES,

@@ -7,7 +7,7 @@ import polars as pl
 
 from credalearn._files import check_file, whole_file
 from credalearn.app.dataset import Dataset
-from credalearn.app.nodules import BESIDE, CLASSES, load_nodules
+from credalearn.app.nodules import CLASSES, load_nodules
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
 
@@ -47,16 +47,18 @@ def run_demo(output: Path) -> Iterator[str]:
 def _write_tables(votes: Path, features: Path) -> str:
     """Write the votes and the features as a team would have them; returns what they are."""
     nodules = load_nodules()
-    item = pl.Series("item", [f"nodule-{number:04d}" for number in range(len(nodules))])
+    names = [f"nodule-{number:04d}" for number in range(len(nodules.votes))]
+    counts = dict(zip(CLASSES, nodules.votes.T, strict=True))
+    values = dict(zip(nodules.feature_names, nodules.features.T, strict=True))
     tables = {
-        votes: nodules.select(item, *CLASSES),
-        features: nodules.select(item, "patient", pl.exclude(BESIDE)),
+        votes: pl.DataFrame({"item": names, **counts}),
+        features: pl.DataFrame({"item": names, "patient": nodules.patients, **values}),
     }
     for path, table in tables.items():
         with whole_file(path) as partial:
             table.write_csv(partial)
-    patients = nodules["patient"].n_unique()
+    patients = len(set(nodules.patients))
     return (
-        f"{len(item):,} lung nodules of {patients:,} patients (LIDC-IDRI), each rated by three or "
+        f"{len(names):,} lung nodules of {patients:,} patients (LIDC-IDRI), each rated by three or "
         "four radiologists."
     )

@@ -148,7 +148,7 @@ def _check_classes(items: ScoredItems, promises: Several[Promise]) -> None:
     if not predicted & true:
         raise CredalError(
             f"predicted and truth have no class in common: {listed(sorted(predicted))}, and "
-            f"{listed(sorted(true))}. To fix: name classes alike."
+            f"{listed(sorted(true))}. To fix: name the same classes in both."
         )
     named = {name for each in promises for *pair, _ in each.costs for name in pair}
     for name in sorted(named - predicted - true):

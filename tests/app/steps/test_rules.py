@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from credalearn import CredalError, read_annotations
-from credalearn.app.nodules import CLASSES, load_nodules
+from credalearn.app.nodules import load_nodules
 from credalearn.app.steps.rules import RuleComparison, compare_rules
 from credalearn.labels import VOTE_RULES
 from credalearn.theory import RuleCoverage
@@ -22,7 +22,7 @@ def comparison_of(*rules: RuleCoverage) -> RuleComparison:
 
 
 def test_rules_on_the_votes_of_radiologists() -> None:
-    votes = read_annotations(load_nodules().select(CLASSES).to_numpy(), format="counts")
+    votes = read_annotations(load_nodules().votes, format="counts")
     found = compare_rules(votes, splits=5)
     rows = {row["rule"]: row for row in found.table().to_dicts()}
     assert list(rows) == list(VOTE_RULES)
