@@ -126,6 +126,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
         "predictions_sha256": Run.load(trained).facts.sha256["predictions"],
         "threshold": None,
         "guarantee": guarantee.sentence(),
+        "kept": guarantee.coverage,
         "set_coverage": 0.5,
     }
     assert facts("report", trained)["path"] == str(trained / "report.html")
