@@ -58,8 +58,8 @@ def test_command_and_python_make_the_same_options() -> None:
 
     one = typer.Typer()
     one.command()(command(keep))
-    CliRunner().invoke(one, ["--called", "a=0.1", "--called", "b=0.2", "--per-class"])
-    assert seen == [CertifyOptions(called=("a=0.1", "b=0.2"), per_class=True)]
+    CliRunner().invoke(one, ["--called", "a=0.1", "--called", "b=0.2", "--again"])
+    assert seen == [CertifyOptions(called=("a=0.1", "b=0.2"), again=True)]
 
 
 def modules_after(*arguments: object) -> set[str]:

@@ -145,6 +145,10 @@ def test_the_verdict_counts_what_the_guarantee_is_about(tmp_path: Path) -> None:
         name, numbers = line.split("  ")[0], " ".join(line.split()[-4:])
         assert re.search(rf"{name}s? .*?\) {numbers}", words.replace("calibration items", name))
     share = present(present(found.check).error)
+    assert "test items, compared with a random annotator: " in words
+    slider = words_of(page_of(found.run), "curve")
+    assert re.search(r"wrong of \d+ , compared with the class with the most votes", slider)
+    assert "by true class, compared with the class with the most votes" in words
     assert f"On average, {percent(share)} of an item’s votes differ from a kept label." in words
 
 
@@ -152,7 +156,7 @@ def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> 
     words = words_of(page, "verdict")
     assert "✓ Certified" in words
     rival = present(baseline(run, present(run.guarantee)))
-    assert f"Always answering {rival.name}, the most frequent class, is right for" in words
+    assert f", always answering {rival.name}, the most frequent class, is right for" in words
     wrong = percent(1 - present(rival.accuracy), decimals=1)
     assert f"always answering {rival.name}, test items 100.0 % {wrong}" in words
     for each in rival.recalls:
@@ -169,8 +173,8 @@ def test_constant_answer_is_amber_and_outdated_rule_is_marked(tmp_path: Path) ->
     assert 'class="verdict cautious"' in page
     words = words_of(page, "verdict")
     assert "! Certified, with caution" in words
-    assert "Caution: never predicted: 'malignant', missing " in words
-    assert "never predicted" in words.split("recall")[1]
+    assert "Caution: no kept item is called 'malignant', missing " in words
+    assert "no kept item is called so" in words.split("recall")[1]
     for each in (run, fake_run(tmp_path / "uncertified", num_items=60)):
         old = page_of(each.keeping(outdated="accuracy dropped significantly for newer items."))
         assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
@@ -184,6 +188,22 @@ def test_thresholds_per_class_have_a_verdict_and_no_place_on_the_slider(tmp_path
     words = words_of(page, "verdict")
     assert f"Keep the model’s label for {percent(kept.mean())} of the items" in words
     assert "region" not in data_of(page)
+    assert 'id="slider"' not in page
+    assert "Deferred test items by true class" not in page
+
+
+def test_the_page_shows_what_the_test_items_say(tmp_path: Path) -> None:
+    """A contradicted guarantee, a capacity, and the mean cost of the test items."""
+    run = fake_run(tmp_path / "run")
+    found = certify(run, CertifyOptions(max_error=0.3, cost=("malignant:benign=3",)))
+    outcomes = present(found.check).outcomes
+    assert f" {outcomes} Compared" in words_of(page_of(found.run), "verdict")
+    words = words_of(page_of(found.run.certify(capacity=0.3).run), "verdict")
+    assert ("not certified: " in words, "always answering" in words) == (False, True)
+    low = replace(present(add_rule(run, max_error=0.3).guarantee), max_error=0.01, bound=0.01)
+    words = words_of(page_of(run.keeping(guarantee=low)), "verdict")
+    headline = "✗ Certified, but contradicted by the test items Caution: the test items contradict"
+    assert headline in words
 
 
 def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
