@@ -197,7 +197,7 @@ def test_the_page_shows_what_the_test_items_say(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     found = certify(run, CertifyOptions(max_error=0.3, cost=("malignant:benign=3",)))
     outcomes = present(found.check).outcomes
-    assert f" {outcomes} Compared" in words_of(page_of(found.run), "verdict")
+    assert f" {outcomes} Of 100 items" in words_of(page_of(found.run), "verdict")
     words = words_of(page_of(found.run.certify(capacity=0.3).run), "verdict")
     assert ("not certified: " in words, "always answering" in words) == (False, True)
     low = replace(present(add_rule(run, max_error=0.3).guarantee), max_error=0.01, bound=0.01)
