@@ -48,8 +48,8 @@ def test_the_risk_lies_between_the_best_and_the_worst_case(
     assert "the model is better even in the worst case." in words
     known = label_risk(run, HeldOut.of(run))
     unsure = replace(present(known.profile), pessimistic_interval=(0.94, 1.17))
-    known = replace(known, profile=unsure)
-    monkeypatch.setattr("credalearn.app.steps.report.label_risk", lambda *_: known)
+    found = replace(known, profile=unsure)
+    monkeypatch.setattr("credalearn.app.steps.report.label_risk", lambda *_: found)
     assert "but the interval of the worst case reaches" in words_of(page_of(run), "sets")
 
 

@@ -162,7 +162,6 @@ def test_thresholds_per_class_have_no_slider_and_no_error(
 ) -> None:
     run = fake_run(tmp_path / "run")
     page_of(run.certify(max_error=0.15, per_class=True).run)
-    log(browser, "browser")
     browser.get((run.path / "report.html").as_uri())
     assert len(browser.find_elements(By.CSS_SELECTOR, ".chart svg")) == 2
     assert not browser.find_elements(By.ID, "slider")

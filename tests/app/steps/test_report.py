@@ -146,8 +146,7 @@ def test_the_verdict_counts_what_the_guarantee_is_about(tmp_path: Path) -> None:
         assert re.search(rf"{name}s? .*?\) {numbers}", words.replace("calibration items", name))
     share = present(present(found.check).error)
     assert "test items, compared with a random annotator: " in words
-    slider = words_of(page_of(found.run), "curve")
-    assert re.search(r"wrong of \d+ , compared with the class with the most votes", slider)
+    assert " , compared with the class with the most votes" in words_of(page_of(found.run), "curve")
     assert "by true class, compared with the class with the most votes" in words
     assert f"On average, {percent(share)} of an item’s votes differ from a kept label." in words
 
@@ -188,12 +187,10 @@ def test_thresholds_per_class_have_a_verdict_and_no_place_on_the_slider(tmp_path
     words = words_of(page, "verdict")
     assert f"Keep the model’s label for {percent(kept.mean())} of the items" in words
     assert "region" not in data_of(page)
-    assert 'id="slider"' not in page
-    assert "Deferred test items by true class" not in page
+    assert not re.search('id="slider"|Deferred test items by true class', page)
 
 
 def test_the_page_shows_what_the_test_items_say(tmp_path: Path) -> None:
-    """A contradicted guarantee, a capacity, and the mean cost of the test items."""
     run = fake_run(tmp_path / "run")
     found = certify(run, CertifyOptions(max_error=0.3, cost=("malignant:benign=3",)))
     outcomes = present(found.check).outcomes
@@ -202,8 +199,7 @@ def test_the_page_shows_what_the_test_items_say(tmp_path: Path) -> None:
     assert ("not certified: " in words, "always answering" in words) == (False, True)
     low = replace(present(add_rule(run, max_error=0.3).guarantee), max_error=0.01, bound=0.01)
     words = words_of(page_of(run.keeping(guarantee=low)), "verdict")
-    headline = "✗ Certified, but contradicted by the test items Caution: the test items contradict"
-    assert headline in words
+    assert "✗ Certified, but contradicted by the test items Caution: the test items" in words
 
 
 def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
