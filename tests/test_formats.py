@@ -30,6 +30,11 @@ def test_percent_is_close_and_never_rounds_up_to_all(share: float, digits: int) 
     assert math.isclose(number, 100 * share, rel_tol=10.0 ** (1 - digits), abs_tol=1e-300)
 
 
+def test_percent_has_two_digits_below_ten_percent_unless_it_is_exact() -> None:
+    found = [percent(share) for share in (0.209302, 0.071301, 0.0051912, 0.0125, 0.075)]
+    assert found == ["20.9 %", "7.1 %", "0.52 %", "1.25 %", "7.5 %"]
+
+
 @given(st.floats(0, 1), st.integers(0, 4))
 def test_percent_with_decimals(share: float, decimals: int) -> None:
     text = percent(share, decimals=decimals).removesuffix(" %")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from math import isclose
 
 from credalearn.errors import CredalError
 
@@ -16,13 +17,20 @@ _UNSEEN = re.compile(
 )
 
 
-def percent(share: float | None, *, digits: int = 3, decimals: int | None = None) -> str:
-    """A share as a percentage, never rounded up to 100 %; None is a dash."""
+def percent(share: float | None, *, digits: int | None = None, decimals: int | None = None) -> str:
+    """A share as a percentage, never rounded up to 100 %; None is a dash.
+
+    By default three significant digits, and below 10 % two: 20.9 %, 7.1 %; but 1.25 % stays, as
+    what is promised must not change.
+    """
     if share is None:
         return "–"
     if decimals is not None:  # as JavaScript's toFixed: the exact value of the double
         rounded = Decimal(100 * share).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
         return f"{rounded} %"
+    if digits is None:
+        exact = isclose(float(f"{100 * share:.3g}"), 100 * share, rel_tol=1e-9)
+        digits = 3 if exact or share >= 0.1 else 2
     texts = (f"{100 * share:.{each}g}" for each in range(digits, 18))  # 17 distinguish all floats
     return next(text for text in texts if not share < 1 or float(text) < 100) + " %"
 

@@ -135,9 +135,10 @@ def test_thresholds_per_class_share_the_risk() -> None:
     helped = certify(**items, max_error=0.1, per_class=True, reference=reference)
     assert helped.certified
     nothing = certify(**classified(3, 20), max_error=0.1, per_class=True)
-    assert re.match(
-        r"It would take about \d+ calibration items predicted as '", str(nothing.shortfall)
-    )
+    short = present(nothing.shortfall)
+    needed = r"It would take about \d+ calibration items predicted as '\w+' like these; there are"
+    assert re.match(f"{needed} {short.items}\\.", str(short))
+    assert short.items == (classified(3, 20)["predicted"] == short.predicted).sum()
 
 
 def test_an_outcome_is_worded() -> None:

@@ -38,6 +38,7 @@ class Shortfall:
         if_independent: For groups, the share of items that would be kept if the items of a group
             were independent; None where nothing would be certified, or without groups.
         predicted: The class that all of this is about, for a threshold per class.
+        items: The number of calibration items predicted as this class; None without a class.
         failing: Of several promises, those that could not be certified alone either.
 
     Example:
@@ -55,6 +56,7 @@ class Shortfall:
     groups: bool = False
     if_independent: float | None = None
     predicted: str | None = None
+    items: int | None = None
     failing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -66,6 +68,8 @@ class Shortfall:
             if self.items_needed is None
             else f"It would take about {self.items_needed:,} {units} like these."
         ]
+        if self.items is not None:
+            notes[0] = f"{notes[0][:-1]}; there are {self.items:,}."
         if self.failing:
             notes.append(f"Not certified alone either: {', '.join(self.failing)}.")
         if self.reachable_error is not None and self.reachable_coverage is not None:

@@ -148,7 +148,7 @@ def _check_classes(items: ScoredItems, promises: Several[Promise]) -> None:
     if not predicted & true:
         raise CredalError(
             f"predicted and truth have no class in common: {listed(sorted(predicted))}, and "
-            f"{listed(sorted(true))}. To fix: name the same classes in both."
+            f"{listed(sorted(true))}. To fix: use the same names."
         )
     named = {name for each in promises for *pair, _ in each.costs for name in pair}
     for name in sorted(named - predicted - true):
@@ -261,7 +261,7 @@ def _per_class(
     if all(limit is None for limit in limits.values()):
         name, largest = max(found.items(), key=lambda each: each[1].num_items)
         assert largest.shortfall is not None
-        shortfall = replace(largest.shortfall, predicted=name)
+        shortfall = replace(largest.shortfall, predicted=name, items=largest.num_items)
         nothing = _found(items, np.zeros(len(items), dtype=bool), against)
         return replace(largest, **nothing, confidence=1 - risk, shortfall=shortfall)
     per_item = np.array([-math.inf if limits[k] is None else limits[k] for k in items.predicted])

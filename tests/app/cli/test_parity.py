@@ -107,6 +107,7 @@ def test_python_finds_what_the_commands_print(team: Team, run: cl.Run, capsys: C
         "predictions_sha256": again.facts.sha256["predictions"],
         "threshold": None,
         "guarantee": promised,
+        "kept": present(again.guarantee).coverage,
         "set_coverage": 0.5,
     }
     options = {"threshold": 0.0, "limit": 3}

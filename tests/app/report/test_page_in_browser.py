@@ -153,6 +153,17 @@ def test_names_stay_text_and_nothing_leaves_the_page(page: "webdriver.Chrome") -
     assert [url for url in asked if not url.startswith("data:")] == [page.current_url]
 
 
+def test_thresholds_per_class_have_no_slider_and_no_error(
+    browser: "webdriver.Chrome", tmp_path: Path
+) -> None:
+    run = fake_run(tmp_path / "run")
+    page_of(run.certify(max_error=0.15, per_class=True).run)
+    browser.get((run.path / "report.html").as_uri())
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".chart svg")) == 2
+    assert not browser.find_elements(By.ID, "slider")
+    assert log(browser, "browser") == []
+
+
 @pytest.mark.parametrize("width", [360, 768, 1100])
 def test_no_width_scrolls_sideways(page: "webdriver.Chrome", width: int) -> None:
     resize(page, width)

@@ -61,11 +61,13 @@ def test_checks_on_the_test_items(run: cl.Run) -> None:
 @pytest.mark.parametrize(("wrong", "chance"), [(10, ""), (12, "30 %"), (60, "fewer than 0.1 %")])
 def test_says_whether_chance_explains_more_errors_than_promised(wrong: int, chance: str) -> None:
     found = cl.certify([0.0] * 100, [False] * 100, max_error=0.1)
-    said = above_promise(found, wrong, 100)
-    assert bool(said) == bool(chance)
+    said, contradicted = above_promise(found, wrong, 100)
+    assert (bool(said), contradicted) == (bool(chance), wrong == 60)
+    refuted = ", so they contradict the guarantee" if contradicted else ""
     assert said.endswith(
-        chance and f"promised 10 %; chance alone gives that much in {chance} of cases."
+        chance and f"promised 10 %; chance alone gives that much in {chance} of cases{refuted}."
     )
+    assert not above_promise(replace(found, num_groups=10), wrong, 100)[1]  # of like items
 
 
 def test_errors_against_an_annotator_are_shares(run: cl.Run) -> None:
@@ -75,6 +77,12 @@ def test_errors_against_an_annotator_are_shares(run: cl.Run) -> None:
     assert found == replace(cl.certify(score, shares, max_error=0.3), score="lower-probability")
     assert found.left_out == 0  # tied items have annotators too
     assert "compared with a random annotator" in " ".join(certificate.lines)
+    rival, votes = present(certificate.baseline), rows_of(run, "test")[1]  # tied items, too
+    shares = votes[:, run.classes.index(rival.name)] / votes.sum(1)
+    assert rival.accuracy == pytest.approx(shares.mean())
+    assert rival.truth == "a random annotator"
+    recall = "Recall among the kept test items, compared with the class with the most votes: "
+    assert recall in certificate.lines[-2]
     assert repr(certificate) == "\n".join(certificate.lines)
 
 
@@ -102,6 +110,7 @@ def test_a_capacity_is_a_share_of_all_items(run: cl.Run) -> None:
     nothing, certificate = certified(run, capacity=1.0)
     assert nothing.threshold is None
     assert any(re.match(r"300 test items +0.0 % +–", line) for line in certificate.lines)
+    assert "Caution" not in repr(certificate)
 
 
 def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: Path) -> None:
@@ -142,6 +151,8 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"capacity": 0.25, "method": "sgr"}, "method must be left out with a capacity"),
         ({"called": ("a=0.1",), "against": "annotator"}, "classes and costs are about the true"),
         ({"capacity": 0.2, "called": ("a=0.1",)}, "Pass either a capacity or promises about"),
+        ({"per_class": True, "called": ("a=0.1",)}, "per_class certifies .* leave out .*called="),
+        ({"per_class": True, "set_coverage": 0.9}, "pass max_error=0.10 with it"),
         ({"distance": "total-variation"}, "distance must come .* pass set_coverage=0.90 too"),
     ],
 )
@@ -156,8 +167,9 @@ def test_rejects_a_run_without_a_truth(tmp_path: Path) -> None:
     run = with_facts(run, predictions=run.predictions.with_columns(**nothing))
     with pytest.raises(cl.CredalError, match=r"votes are tied.*gold labels.* against='annot"):
         certify(run, CertifyOptions())
-    with pytest.raises(cl.CredalError, match=r"they have no votes.* against='truth'"):
-        certify(run, CertifyOptions(against="annotator"))
+    for imported, verb in (("", "train"), ("scores.csv", "import")):
+        with pytest.raises(cl.CredalError, match=rf"votes. To fix: {verb} with .* against='truth'"):
+            certify(with_facts(run, imported=imported), CertifyOptions(against="annotator"))
 
 
 def test_a_full_disk_leaves_the_older_guarantee(tmp_path: Path) -> None:
@@ -265,6 +277,7 @@ def test_promises_about_classes(run: cl.Run) -> None:
 def test_a_second_request_is_refused_and_the_same_one_repeated(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     first = run.certify(max_error=0.1)
+    assert "replaces" not in repr(first) + repr(run.certify(max_error=0.1))
     assert cl.Run.load(run.path).certify(max_error=0.1).guarantee == first.guarantee
     with pytest.raises(cl.CredalError, match=r"answered a request \(--max-error 0\.1\)") as no:
         cl.Run.load(run.path).certify(max_error=0.2)
@@ -286,6 +299,7 @@ def test_further_requests_spend_half_of_what_is_left(tmp_path: Path) -> None:
     for number, (error, confidence) in enumerate([(0.15, 0.925), (0.2, 0.9125)], start=2):
         found = cl.Run.load(run.path).certify(max_error=error, again=True)
         assert found.guarantee is not None
+        assert "This replaces the earlier rule, which kept" in repr(found)
         assert found.guarantee.confidence == pytest.approx(confidence)
         assert found.guarantee.requests == number
         risk = 0.05 / 2 ** (number - 1)
@@ -370,8 +384,11 @@ def test_constant_answer_is_certified_with_caution(tmp_path: Path) -> None:
     ]
     notes = certificate.lines[-2]
     assert f"the kept test items: benign 100 % of {len(kept) - missed}" in notes
-    assert f"Caution: never predicted: 'malignant', missing {missed} kept test items" in notes
+    assert f"Caution: no kept item is called 'malignant', missing {missed} kept test items" in notes
     assert "always answering 'benign' would have been certified too" in notes
+    capacity = certificate.run.certify(capacity=0.25).lines  # likewise
+    assert capacity[3].startswith("always 'benign', test items")
+    assert "malignant 0 % of" in capacity[-2]
 
 
 @pytest.mark.parametrize(
@@ -391,9 +408,8 @@ def test_the_rival_is_judged_by_the_same_promises(
     run = with_facts(run, predictions=run.predictions.with_columns(wrong=pl.lit(False)))
     rival = present(certified(run, **options)[1].baseline)
     assert (rival.name, rival.certified) == ("benign", certified_too)
-    rows, votes = rows_of(run, "test")
-    known = [row["truth"] is not None for row in rows]
-    share = (votes[known, run.classes.index("benign")] / votes[known].sum(1)).mean()
+    votes = rows_of(run, "test")[1]
+    share = (votes[:, run.classes.index("benign")] / votes.sum(1)).mean()
     assert (rival.accuracy == pytest.approx(share)) == ("against" in options)
 
 

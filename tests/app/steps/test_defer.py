@@ -117,7 +117,10 @@ def test_the_csv_is_filled_in_and_read_back(run: Run, data: Path, tmp_path: Path
     assert found.config is None
     table = pl.read_csv(tmp_path / "todo.csv")
     wanted = ["item", "model_label", "model_lower", "model_score", "note"]
+    wanted += [f"feature_{name}" for name in FEATURES]  # "weight" would be that of a vote
     assert table.columns == [*wanted, "annotator", "label"]
+    known = found.to_polars().join(pl.read_csv(data), on="item", maintain_order="left")
+    assert table["feature_size"].to_list() == pytest.approx(known["size"].to_list())
     assert table["label"].null_count() == len(table)
     labels = pl.Series(["cat", "dog"] * len(table)).head(len(table))
     filled = table.with_columns(annotator=pl.lit("ann"), label=labels)
@@ -126,6 +129,8 @@ def test_the_csv_is_filled_in_and_read_back(run: Run, data: Path, tmp_path: Path
         tmp_path / "votes.csv", item="item", annotator="annotator", label="label"
     )
     assert len(votes.items) == found.written
+    more = "--merge ANNOTATED --features OLD --features NEW --skip-missing."
+    assert found.lines[-1] == f"Next: add the new votes with credalearn train … {more}"
 
 
 def test_predictions_can_be_hidden(run: Run, data: Path, tmp_path: Path) -> None:
@@ -156,7 +161,8 @@ def test_rejects_names_of_different_items_of_the_run(run: Run, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("output", "options", "message"),
     [
-        ("tasks.csv", {}, r"must end in \.json; got .*tasks\.csv"),
+        ("tasks.csv", {}, r"must end in \.json; got .*tasks\.csv.*, or pass to='csv'"),
+        ("tasks.json", {"to": "csv"}, r"name it .*tasks\.csv, or pass to='label-studio'"),
         ("tasks.json", {"text": "txt"}, "no column 'txt' of texts"),
     ],
 )

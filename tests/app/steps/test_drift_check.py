@@ -106,7 +106,7 @@ def test_a_guarantee_is_contradicted_where_the_exact_test_rejects_it() -> None:
         assert facts["detectable_rate"] == pytest.approx(rate)
         assert ("may be chance" in note) == (by_chance >= 0.05 and errors > 10)
         assert ("does not contradict" in note) == (errors <= 10)
-        assert f"with 100 items, {percent(rate)} would be noticed in 8 of 10 cases" in note
+        assert f"100 items, an error of {percent(rate)} would be noticed in 8 of 10" in note
     note, _ = _verdict(promise, decided([True]), by_group=False, level=0.05)
     assert note.endswith("but this may be chance; too few to contradict it (1 item).")
 
@@ -114,7 +114,7 @@ def test_a_guarantee_is_contradicted_where_the_exact_test_rejects_it() -> None:
 def test_the_error_that_groups_notice_is_noticed_in_eight_of_ten_cases() -> None:
     random, groups = np.random.default_rng(1), np.repeat(np.arange(60), 3)
     note, _ = _verdict(Promise(limit=0.1), decided([False] * 180, groups), True, 0.05)
-    stated = re.search(r"with 60 groups, (\d+) % would be noticed in 8 of 10 cases", note)
+    stated = re.search(r"60 groups, an error of (\d+) % would be noticed in 8 of 10 cases", note)
     found = []
     for _ in range(300):
         wrong = (random.random(60) < int(present(stated)[1]) / 100)[groups]
@@ -143,7 +143,7 @@ def test_items_that_the_run_deferred_are_no_sample(old: Run, tmp_path: Path) -> 
     chosen = replace(new, predictions=new.predictions.with_columns(hard))
     found = drift_check(old, chosen)
     assert "predicts 0 % of 600 new items" in found.lines[-1]
-    assert "are no sample: add them to training with merge=" in found.lines[-1]
+    assert "are no sample: add them to training (credalearn train … --merge)" in found.lines[-1]
     assert found.outdated is None
     few = replace(chosen, predictions=chosen.predictions.head(3))
     assert "are no sample" not in "".join(drift_check(old, few).lines)
@@ -197,7 +197,7 @@ def test_a_promise_about_groups_is_checked_by_groups(tmp_path: Path, sharpness: 
     assert (found.outdated is None) == (sharpness == 4)
     assert "95 % interval" not in found.lines[0]  # which takes items for independent
     assert found.facts["accuracy_interval"] == []
-    assert re.search(r"with 150 groups, \d+ % would be noticed in 8 of 10", found.lines[-1])
+    assert re.search(r"150 groups, an error of \d+ % would be noticed", found.lines[-1])
 
 
 def test_whole_groups_that_are_wrong_by_chance_are_no_drift() -> None:

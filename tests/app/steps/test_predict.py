@@ -11,6 +11,7 @@ import predict_cost
 import pytest
 
 from credalearn import CredalClassifier, CredalError, CredalPredictions, Run
+from credalearn._formats import percent
 from credalearn.app.steps.predict import SCHEMA, PredictOptions, class_schema, predict
 from present import present
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
@@ -102,6 +103,8 @@ def test_every_input_and_output_equals_the_whole_table(
     deferred = (wanted["decision"] == "defer").sum()
     assert 0 < deferred < len(frame)
     assert (found.items, found.deferred) == (50, deferred)
+    shares = f"{percent(1 - int(deferred) / 50)}; 50 % of the calibration items"
+    assert f"50 items: {50 - deferred} predicted ({shares})" in repr(found)
     if suffix in (".csv", ".tsv"):
         wanted = wanted.with_columns(pl.col("label").replace("=owl", "'=owl"))
     close(written, wanted)

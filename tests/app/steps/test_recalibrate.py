@@ -12,6 +12,7 @@ import credalearn as cl
 from credalearn import CredalError
 from credalearn.app.item_stream import known_items
 from credalearn.app.run import Run
+from report_pages import page_of, words_of
 from team_files import Team, make_images, make_team, snapshot, team_data
 
 
@@ -54,6 +55,9 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     groups = new.items.filter(split="calibration")["group"]
     assert not set(groups) & set(new.items.filter(split="test")["group"])
     assert len(found.lines) <= 8
+    said = f"These are items of {old.path}, where the model was trained, not the new items above."
+    assert said in words_of(page_of(new), "quality")
+    assert "where the model was trained" not in page_of(old, output=tmp_path / "old.html")
     assert (
         found.lines[-1]
         == f"Next: credalearn certify {new.path} --max-error 0.3 --method learn-then-test"

@@ -144,6 +144,9 @@ def test_the_verdict_counts_what_the_guarantee_is_about(tmp_path: Path) -> None:
         name, numbers = line.split("  ")[0], " ".join(line.split()[-4:])
         assert re.search(rf"{name}s? .*?\) {numbers}", words.replace("calibration items", name))
     share = present(present(found.check).error)
+    assert "test items, compared with a random annotator: " in words
+    assert " , compared with the class with the most votes" in words_of(page_of(found.run), "curve")
+    assert "by true class, compared with the class with the most votes" in words
     assert f"On average, {percent(share)} of an item’s votes differ from a kept label." in words
 
 
@@ -151,7 +154,7 @@ def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> 
     words = words_of(page, "verdict")
     assert "✓ Certified" in words
     rival = present(baseline(run, present(run.guarantee)))
-    assert f"Always answering {rival.name}, the most frequent class, is right for" in words
+    assert f", always answering {rival.name}, the most frequent class, is right for" in words
     wrong = percent(1 - present(rival.accuracy), decimals=1)
     assert f"always answering {rival.name}, test items 100.0 % {wrong}" in words
     for each in rival.recalls:
@@ -168,8 +171,8 @@ def test_constant_answer_is_amber_and_outdated_rule_is_marked(tmp_path: Path) ->
     assert 'class="verdict cautious"' in page
     words = words_of(page, "verdict")
     assert "! Certified, with caution" in words
-    assert "Caution: never predicted: 'malignant', missing " in words
-    assert "never predicted" in words.split("recall")[1]
+    assert "Caution: no kept item is called 'malignant', missing " in words
+    assert "no kept item is called so" in words.split("recall")[1]
     for each in (run, fake_run(tmp_path / "uncertified", num_items=60)):
         old = page_of(each.keeping(outdated="accuracy dropped significantly for newer items."))
         assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
@@ -183,6 +186,20 @@ def test_thresholds_per_class_have_a_verdict_and_no_place_on_the_slider(tmp_path
     words = words_of(page, "verdict")
     assert f"Keep the model’s label for {percent(kept.mean())} of the items" in words
     assert "region" not in data_of(page)
+    assert not re.search('id="slider"|Deferred test items by true class', page)
+
+
+def test_the_page_shows_what_the_test_items_say(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    found = certify(run, CertifyOptions(max_error=0.3, cost=("malignant:benign=3",)))
+    outcomes = present(found.check).outcomes
+    assert f" {outcomes} Of 100 items" in words_of(page_of(found.run), "verdict")
+    words = words_of(page_of(found.run.certify(capacity=0.3).run), "verdict")
+    assert ("not certified: " in words, "always answering" in words) == (False, True)
+    other = add_rule(fake_run(tmp_path / "other"), max_error=0.3)
+    low = replace(present(other.guarantee), max_error=0.01, bound=0.01)
+    words = words_of(page_of(other.keeping(guarantee=low)), "verdict")
+    assert "✗ Certified, but contradicted by the test items Caution: the test items" in words
 
 
 def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:

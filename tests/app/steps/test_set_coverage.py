@@ -203,7 +203,10 @@ def test_without_folds_a_third_of_the_calibration_groups_chooses_the_scale(tmp_p
     groups = calibration["group"].n_unique()
     assert found.inflation.num_groups == groups - -(-groups // 3)  # none is in both parts
     assert not found.short
-    assert certified(run, scale="none").chose == 0
+    assert "with other options before: choosing the narrowest" not in found.lines[0]
+    again = certified(Run.load(run.path), scale="none")
+    assert "with other options before: choosing the narrowest" in again.lines[0]
+    assert again.chose == 0
     kept = [certified(run, 0.99), certified(run, stratum="label"), certified(grouped(run, 9999))]
     for found in (*kept, certified(fake_run(tmp_path / "few"))):
         assert (found.chose, found.inflation.scale) == (0, "relative-variance")
@@ -239,7 +242,10 @@ def test_predict_needs_the_column_of_the_strata(tmp_path: Path) -> None:
     names = run.facts.inputs.features
     data = pl.DataFrame(dict(zip(names, values.T, strict=True)))
     data = data.with_columns(item=pl.Series(map(str, range(6))), site=pl.Series([*"ababcb"]))
-    table, plain = run.predict(data).table, make_run(tmp_path / "plain").predict(data).table
+    found, plain = run.predict(data), make_run(tmp_path / "plain").predict(data).table
+    table = found.table
+    assert "widened sets say nothing (1 item)" in found.lines[0]
+    assert "say nothing" not in repr(run.predict(data.filter(pl.col("site") != "c")))
     assert table is not None
     assert table.columns == [*present(plain).columns, "set_lower", "set_upper"]
     predicted = run.load_model().predict_credal(values)

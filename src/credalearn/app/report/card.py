@@ -39,7 +39,6 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]], encoded: Sequence[str
     sources: list[tuple[str, RunFacts]] = [("Data", run.facts)]
     if run.facts.recalibrated_from:
         sources = [("Training data", run.training), ("Calibration data", run.facts)]
-    certified = run.guarantee is not None and run.guarantee.certified
     judged = run.predictions.filter(split="test")["truth"].is_not_null().any()
     return (
         environment(html=False)
@@ -50,7 +49,7 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]], encoded: Sequence[str
             guarantee=run.guarantee,
             sets=run.sets,
             score_words=SCORE_WORDS[run.deferral_score],
-            rival=baseline(run, run.guarantee) if certified and run.guarantee else None,
+            rival=baseline(run, run.guarantee) if run.guarantee else None,
             sources=sources,
             tested=HeldOut.of(run) if judged else None,
             truth=TRUTHS[run.truth],

@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("page-data").textContent);
   const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
-  const slider = byId("slider");
+  const slider = byId("slider"); // null where each class has a threshold of its own
   const charts = [];
   let place = data.start;
 
@@ -150,7 +150,7 @@
   function drawCurve() {
     const series = curves(data.chart);
     if (data.region) series[0].markArea = region();
-    return accuracyChart(data.chart, [...band(), ...series, chosen()]);
+    return accuracyChart(data.chart, [...band(), ...series, ...(slider ? [chosen()] : [])]);
   }
 
   function drawCalibration() {
@@ -232,21 +232,23 @@
     show();
   }
 
-  slider.addEventListener("input", () => move(Number(slider.value)));
-  slider.addEventListener("keydown", (event) => {
-    const step = { PageUp: 10, PageDown: -10 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    move(place + step);
-  });
-  byId("minutes").addEventListener("input", show);
-  byId("plan").addEventListener("input", show);
-  byId("reset").addEventListener("click", () => move(data.start));
+  if (slider) {
+    slider.addEventListener("input", () => move(Number(slider.value)));
+    slider.addEventListener("keydown", (event) => {
+      const step = { PageUp: 10, PageDown: -10 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      move(place + step);
+    });
+    byId("minutes").addEventListener("input", show);
+    byId("plan").addEventListener("input", show);
+    byId("reset").addEventListener("click", () => move(data.start));
+  }
 
   add("curve-chart", drawCurve);
   add("calibration-chart", drawCalibration);
   add("comparison-chart", drawComparison);
-  show();
+  if (slider) show();
 
   // ------------------------------------------------------------------ dark windows and paper
 

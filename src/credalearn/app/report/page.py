@@ -36,8 +36,9 @@ class Verdict:
 
     guarantee: Guarantee | None  # what ``certify`` found; None before
     check: HeldOutCheck | None = None  # what its rule does on the test items
-    baseline: Baseline | None = None  # the most frequent class as a rival; None without a promise
+    baseline: Baseline | None = None  # the most frequent class as a rival; None without a truth
     above: str = ""  # whether chance explains more errors than promised; empty without more
+    contradicted: bool = False  # whether it does not
     outdated: str | None = None  # why the promise no longer holds, if newer items showed it
 
     @property
@@ -53,6 +54,7 @@ class Verdict:
     def cautions(self) -> list[str]:
         """Why a certified threshold is shown in amber; empty where it is green."""
         old = [] if self.outdated is None else [f"out of date, {self.outdated.rstrip('.')}"]
+        old += ["the test items contradict the guarantee"] if self.contradicted else []
         return old + ([] if self.baseline is None else self.baseline.cautions)
 
 
@@ -114,7 +116,9 @@ def build_page(
     kept, threshold, verdict = None, None, Verdict(None, outdated=run.outdated)
     if guarantee is not None:
         kept = held_out.kept_by(guarantee)
-        verdict = _verdict(run, guarantee)
+        check, rival = check_rule(run, guarantee), baseline(run, guarantee)
+        above = above_promise(guarantee, check.errors, check.judged_kept)
+        verdict = Verdict(guarantee, check, rival, *above, outdated=run.outdated)
         if not guarantee.class_thresholds:  # the slider has one for all classes
             threshold = KEEP_NONE if guarantee.threshold is None else guarantee.threshold
     bounds = (widened.lower, widened.upper) if widened is not None else None
@@ -163,17 +167,6 @@ def _confusion(held_out: HeldOut, which: str, rows: np.ndarray) -> dict[str, Any
             (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
         ],
     }
-
-
-def _verdict(run: Run, guarantee: Guarantee) -> Verdict:
-    check = check_rule(run, guarantee)
-    return Verdict(
-        guarantee,
-        check=check,
-        baseline=baseline(run, guarantee) if guarantee.certified else None,
-        above=above_promise(guarantee, check.errors, check.judged_kept),
-        outdated=run.outdated,
-    )
 
 
 def _gallery(

@@ -24,6 +24,12 @@ class HeldOutCheck:
     promises: tuple[Promise, ...] = ()  # those about classes and costs, with what they are about
 
     @property
+    def outcomes(self) -> str:
+        """What the test items say about each of ``promises``; empty without any."""
+        found = ", ".join(each.outcome() for each in self.promises)
+        return f"Of the kept test items, {found}." if found else ""
+
+    @property
     def coverage(self) -> float:
         """Share of the test items that is predicted."""
         return self.kept / self.items

@@ -35,8 +35,9 @@ class Certificate(Printed):
     run: Run  # the run with its new guarantee or sets
     guarantee: Guarantee | None = None  # None if not asked for
     check: HeldOutCheck | None = None  # how it does on the test items; None without a guarantee
-    baseline: Baseline | None = None  # the most frequent class as a rival; None for a capacity
+    baseline: Baseline | None = None  # the most frequent class as a rival; None likewise
     sets: "WidenedSets | None" = None  # by how much sets are widened; None if not asked for
+    replaced: Guarantee | None = None  # another rule, which the run had before
 
     @property
     def lines(self) -> list[str]:
@@ -45,7 +46,10 @@ class Certificate(Printed):
         if found is not None and self.check is not None:
             lines = self._table(found, self.check)
             notes.append(found.sentence())
-            notes += filter(None, [above_promise(found, self.check.errors, self.check.judged_kept)])
+            notes.append(above_promise(found, self.check.errors, self.check.judged_kept)[0])
+            if self.replaced is not None:
+                share = percent(self.replaced.coverage)
+                notes.append(f"This replaces the earlier rule, which kept {share} of these items.")
             if found.threshold is not None:
                 limit = f"a score above {number(found.threshold)}"
                 if found.class_thresholds:
@@ -55,11 +59,10 @@ class Certificate(Printed):
                 whose = ", chosen on out-of-fold items" if _has_folds(self.run) else whose
                 score = f"the score is {SCORE_WORDS[found.score]}{whose}"
                 notes.append(f"Items with {limit} are deferred; {score}.")
-        lines += [" ".join(notes)] if notes else []
+        lines += [" ".join(filter(None, notes))] if notes else []
         tested = [] if self.baseline is None else list(self.baseline.lines)
-        if self.check is not None and self.check.promises:
-            named = ", ".join(each.outcome() for each in self.check.promises)
-            tested.insert(0, f"Of the kept test items, {named}.")
+        if self.check is not None and self.check.outcomes:
+            tested.insert(0, self.check.outcomes)
         lines += [" ".join(tested)] if tested else []
         if self.sets is not None:
             lines.append(" ".join(self.sets.lines))
@@ -126,10 +129,9 @@ class Certificate(Printed):
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
     """Choose a threshold on the calibration items, or widen the sets, and store the result."""
-    check = guarantee = rival = sets = None
+    check = guarantee = rival = sets = replaced = None
     if options.target is not None or options.promises:
         run, guarantee = _certified(run, options)
-        rival = baseline(run, guarantee)
     elif options.capacity is not None:
         guarantee = _by_capacity(run, options)
         # It shows an error, which a target that is asked for later has seen.
@@ -137,8 +139,10 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
             asked = Request(asked=options.asked, risk=_share(run, options), certified=False)
             run = run.keeping(requests=(*run.requests, asked))
     if guarantee is not None:
+        old = run.guarantee
+        replaced = old if old is not None and old.sentence() != guarantee.sentence() else None
         run = replace(run, guarantee=guarantee)
-        check = check_rule(run, guarantee)
+        check, rival = check_rule(run, guarantee), baseline(run, guarantee)
         run = run.keeping(guarantee=guarantee)  # whatever becomes of the sets
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
@@ -151,7 +155,7 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
             raise CredalError(f"The threshold is certified, and kept. But {error}") from error
     if sets is not None:
         run = run.keeping(sets=sets.inflation)
-    return Certificate(run, guarantee, check, rival, sets)
+    return Certificate(run, guarantee, check, rival, sets, replaced)
 
 
 def _calibration(
@@ -163,10 +167,12 @@ def _calibration(
     every, known = run.held_out("calibration", score=score), judged_by(truth)[1]
     judged = every.filter(known)
     if judged.is_empty():
-        remedy = "truth" if truth == "a random annotator" else "annotator"
+        lacks_votes = truth == "a random annotator"
+        other, needed = ("truth", "votes") if lacks_votes else ("annotator", "gold labels")
         raise CredalError(
             f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To "
-            f"fix: train with gold labels, or certify with against={remedy!r}."
+            f"fix: {'import' if run.facts.imported else 'train'} with {needed}, or certify with "
+            f"against={other!r}."
         )
     return score, truth, judged, every.filter(~known)
 

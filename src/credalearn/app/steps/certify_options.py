@@ -50,7 +50,7 @@ class CertifyOptions:
         "truth", "Compare predictions with the run's truth, or with a random annotator."
     )
     again: bool = option(
-        False, "Ask for another guarantee on the same items, at half of the risk that is left."
+        False, "Replace the guarantee by another one, tested at half of the risk that is left."
     )
     set_coverage: float | None = option(
         None,
@@ -84,6 +84,11 @@ class CertifyOptions:
         if self.capacity is not None and (self.called or self.missed):
             raise CredalError(
                 "Pass either a capacity or promises about classes: each sets the threshold."
+            )
+        if self.per_class and (self.called or self.missed or self.cost or self.target is None):
+            raise CredalError(
+                "per_class certifies max_error for each predicted class, and nothing else. To fix: "
+                "pass max_error=0.10 with it, and leave out capacity=, called=, missed= and cost=."
             )
         if self.capacity is not None and self.method is not None:
             raise CredalError("method must be left out with a capacity, which certifies no error.")

@@ -37,6 +37,11 @@ CHOICES, SHOWN, ROW = "label", "item", "row"
 LOCAL_FILES = "/data/local-files/?d="  # where Label Studio serves files of its own machine
 _FIELD = re.compile(r"\w+", re.ASCII)  # a field that Label Studio finds as $NAME
 _SUFFIXES = {"label-studio": ".json", "csv": ".csv"}
+_NEW_INPUTS = {  # without them, training would leave out the new items
+    "features": " --features OLD --features NEW --skip-missing",
+    "images": ", with the new images in the folder of the old ones",
+    "texts": "",  # annotators return them
+}
 _MOST_FEATURES = 30  # shown as a table: nobody reads the 384 numbers of an embedding
 
 
@@ -69,7 +74,7 @@ class Deferred(Tabular, Printed):
     unreadable: dict[str, str]  # why an image could not be read, by item
     warnings: tuple[str, ...]  # about values that training did not have
     table: pl.DataFrame  # item, label, lower and score of those that were written
-    trains: bool = True  # whether the run can be trained again with their votes
+    next_step: str = ""  # how to add their votes to the training; empty for an imported run
 
     @property
     def lines(self) -> list[str]:
@@ -85,14 +90,19 @@ class Deferred(Tabular, Printed):
         ]
         if self.config is not None:
             lines.append(f"Wrote {self.config}: the labeling interface; it shows {self.shown}.")
-        more = "Next: add the new votes with credalearn train … --merge ANNOTATED --skip-missing."
-        return [*lines, more] if self.trains else lines
+        return [*lines, f"Next: {self.next_step}."] if self.next_step else lines
 
 
 def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None = None) -> Deferred:
     """Write the deferred items for annotators, least certain first."""
     options = options or DeferOptions()
-    path = check_output(output, run, data=data, suffixes=(_SUFFIXES[options.to],))
+    wanted, other = _SUFFIXES[options.to], "csv" if options.to == "label-studio" else "label-studio"
+    if Path(output).suffix.lower() == _SUFFIXES[other]:
+        raise CredalError(
+            f"the output must end in {wanted}; got {output}. To fix: name it "
+            f"{Path(output).with_suffix(wanted)}, or pass to={other!r}."
+        )
+    path = check_output(output, run, data=data, suffixes=(wanted,))
     stream = open_items(run, data, item=options.item)
     columns = (*run.facts.inputs.texts, *stream.ignored)
     if options.text is not None and options.text not in columns:
@@ -115,16 +125,18 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
         )
     config = None
     if options.to == "csv":
-        _write_csv(path, chosen, options.predictions, without=run.facts.inputs.features)
-        shown = "all columns"
+        _write_csv(path, chosen, options.predictions, run.facts.inputs.features)
+        few = len(run.facts.inputs.features) <= _MOST_FEATURES
+        shown = "all columns" if few else "the columns that are not features"
     else:
         config = path.with_suffix(".label_config.xml")
         shown = _write_label_studio(run, path, config, chosen, options)
-    trains = not run.facts.imported
     made, unreadable = made_by(run, options.threshold), dict(stream.unreadable)
     notes, table = unseen_warnings(stream.unseen), chosen.select("item", "label", "lower", "score")
     sizes = (count, len(found), len(chosen))
-    return Deferred(path, config, *sizes, shown, made, unreadable, notes, table, trains)
+    merge = f"credalearn train … --merge ANNOTATED{_NEW_INPUTS[run.facts.inputs.kind]}"
+    next_step = "" if run.facts.imported else f"add the new votes with {merge}"
+    return Deferred(path, config, *sizes, shown, made, unreadable, notes, table, next_step)
 
 
 def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]:
@@ -140,19 +152,19 @@ def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]
 
 
 def _write_csv(
-    path: Path, chosen: pl.DataFrame, predictions: bool, *, without: Iterable[str]
+    path: Path, chosen: pl.DataFrame, predictions: bool, features: Iterable[str]
 ) -> None:
     """One row per item, with empty columns ``annotator`` and ``label`` to fill in."""
     # Under other names: "lower" would be read back as a stated bound, "label" as a vote.
     said = [pl.col(name).alias(f"model_{name}") for name in ("label", "lower", "score")]
     empty = [pl.lit(None, dtype=pl.String).alias(name) for name in ("annotator", "label")]
-    taken = {"item", "annotator", "label", "model_label", "model_lower", "model_score", *without}
-    extra = [
-        pl.col(name).alias(own)
-        for name in chosen.columns
-        if name.startswith("data:") and (own := name.removeprefix("data:")) not in taken
-    ]
+    taken = {"item", "annotator", "label", "model_label", "model_lower", "model_score"}
+    own = {name: name.removeprefix("data:") for name in chosen.columns if name.startswith("data:")}
+    # "weight" would be read back as that of the vote.
+    own |= {f"data:{name}": f"feature_{name}" for name in features if f"data:{name}" in own}
+    extra = [pl.col(column).alias(name) for column, name in own.items() if name not in taken]
     frame = chosen.select("item", *(said if predictions else ()), *extra, *empty)
+    frame = frame.with_columns(pl.selectors.float().fill_nan(None))
     write_frames(path, iter([frame]), frame.schema)
 
 

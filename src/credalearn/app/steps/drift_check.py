@@ -52,7 +52,7 @@ def drift_check(old: Run, new: Run) -> Drift:
     usual = 0 if old.guarantee is None else old.guarantee.coverage
     if units >= _MANY and usual >= _OFTEN and not facts["predicted"]:
         lines[-1] += f" If {old.path} chose these items, they are no sample: add them to training "
-        lines[-1] += "with merge=, and recalibrate on others. If it did not, train again."
+        lines[-1] += "(credalearn train … --merge) and recalibrate on others. If not, train again."
         return Drift(lines, facts)  # without a mark: where all is deferred, no promise is broken
     broken = any(each["broken"] for each in facts.get("promises", ()))
     if not (broken or facts.get("accuracy_dropped")):
@@ -215,7 +215,8 @@ def _verdict(
     facts["detectable_rate"] = None if noticed is None else noticed * promise.largest
     power = f"too few to contradict it ({units})"
     if noticed is not None:
-        power = f"with {units}, {shown(noticed)} {_NOTICED}"
+        what = "a mean cost" if promise.costs else "an error"
+        power = f"with {units}, {what} of {shown(noticed)} {_NOTICED}"
     limit = f"the guaranteed {shown(promise.rate)}{note}"
     said = f"This does not contradict {limit}"
     if broken or share > promise.rate:

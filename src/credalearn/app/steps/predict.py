@@ -35,6 +35,7 @@ SCHEMA: Schema = {
 }
 _SEED = 20261115  # of the hashes of items
 _BLANK = text_digests([""])[0]
+_NO_STRATUM = "a value of too few calibration items, or none, so widened sets say nothing"
 SET_SCHEMA: Schema = {"set_lower": pl.Float64, "set_upper": pl.Float64}
 
 
@@ -92,10 +93,12 @@ class Decisions(Tabular, Printed):
         if self.deferred is None:
             lines.append(f"Predicted {many(self.items, 'item')}, without decisions.")
         else:
-            kept = self.items - self.deferred
+            kept, before = self.items - self.deferred, ""
+            if usual := self.made_by["kept"]:
+                before = f"; {percent(usual)} of the calibration items"
             lines.append(
-                f"{many(self.items, 'item')}: {kept:,} predicted ({percent(kept / self.items)}), "
-                f"{self.deferred:,} deferred."
+                f"{many(self.items, 'item')}: {kept:,} predicted ({percent(kept / self.items)}"
+                f"{before}), {self.deferred:,} deferred."
             )
         if self.trained_on:
             lines.append(
@@ -155,6 +158,7 @@ def made_by(run: Run, threshold: float | None, *, decision: bool = True) -> dict
         MADE_FROM: run.facts.sha256["predictions"],  # the same in guarantee.json
         "threshold": threshold,
         "guarantee": None if guarantee is None else guarantee.sentence(),
+        "kept": None if guarantee is None else guarantee.coverage,  # of the calibration items
         "set_coverage": None if run.sets is None else run.sets.coverage,
     }
 
@@ -192,7 +196,7 @@ def decisions(
     clf, score = run.predictor(), run.deferral_score
     for batch in _distinct(stream):
         try:
-            frame = _frame(run, clf, batch, score, decide, all_classes)
+            frame = _frame(run, clf, batch, score, decide, all_classes, stream.unseen)
             count_unseen(run, clf, batch.X, stream.unseen)
             yield batch, frame
         except CredalError as error:
@@ -216,6 +220,7 @@ def _frame(
     score_name: "DeferralScore",
     decide: Decide | None,
     all_classes: bool,
+    unseen: Counter[tuple[str, str]],
 ) -> pl.DataFrame:
     predicted = clf.predict_credal(batch.X)
     index = predicted.classes.numpy()
@@ -236,6 +241,9 @@ def _frame(
         from credalearn.app.steps.voted_items import about_votes
 
         strata = strata_of_batch(run, run.sets, predicted, label, batch)
+        known = {each.name for each in run.sets.strata}
+        if lost := sum(name not in known for name in strata or ()):
+            unseen[str(run.sets.by), _NO_STRATUM] += lost
         widened = about_votes(run, predicted).conformalize(run.sets, strata=strata)
         bounds = [each.double().numpy() for each in (widened.lower, widened.upper)]
         columns |= {name: x[row, index] for name, x in zip(SET_SCHEMA, bounds, strict=True)}

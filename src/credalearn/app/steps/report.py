@@ -95,12 +95,7 @@ def report(
         except CredalError as error:  # the column of their strata is not at hand
             without = error.reason
     page = build_page(
-        run,
-        held_out,
-        widened=sets,
-        others=others,
-        images=images,
-        items=options.items,
+        run, held_out, widened=sets, others=others, images=images, items=options.items
     )
     text = render_page(
         page=page,

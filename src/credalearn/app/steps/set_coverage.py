@@ -53,6 +53,7 @@ class WidenedSets:
     kept: tuple[int, int] | None = None  # kept items: number seen, number covered
     left_out: int = 0  # calibration items with too few votes
     chose: int = 0  # calibration items that chose the scale, and calibrated nothing
+    chosen_again: bool = False  # whether these items certified sets with other options before
 
     @property
     def saying_nothing(self) -> float:
@@ -129,13 +130,16 @@ class WidenedSets:
             notes = [f"{notes[0]} {self.left_out:,} with {what} {were} left out."]
         if self.chose:
             notes[0] += f" {self.chose:,} others chose the scale of the widening."
+        if self.chosen_again:
+            notes[0] += " Sets were certified on these items with other options before: choosing "
+            notes[0] += "the narrowest of several weakens what is promised."
         if not self.seen:
             return [*notes, "No test item has enough votes to check the widened sets on."]
         low, high = map(percent, self.usual)
         notes.append(
             f"The widened sets contain the vote shares of {percent(self.covered / self.seen)} of "
             f"{many(self.seen, 'test item')} (expected: {low} to {high}). A class's interval is "
-            f"{self.width_after:.3g} wide on average; it was {self.width_before:.3g}. "
+            f"{self.width_after:.3g} wide on average; before widening {self.width_before:.3g}. "
             f"{self.by_decision}".rstrip()
         )
         if self.short:
@@ -193,7 +197,9 @@ def certify_sets(run: Run, options: CertifyOptions) -> WidenedSets:
         num_groups = len(np.unique(items.table["group"].to_numpy()[chosen].astype(str)))
         found = replace(found, group=run.facts.group, num_groups=num_groups)
     wide = widened(run, found, voted_items(run, "test"), values)
-    return replace(wide, left_out=left_out, chose=chose)
+    asked, old = ("coverage", "distance", "scale", "by"), run.sets
+    again = old is not None and any(getattr(old, x) != getattr(found, x) for x in asked)
+    return replace(wide, left_out=left_out, chose=chose, chosen_again=again)
 
 
 def _strata(
