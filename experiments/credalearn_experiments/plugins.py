@@ -13,13 +13,20 @@ from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn._scores import SCORES
 from credalearn.errors import CredalError
-from credalearn.methods import BASES, METHODS, Method, Model
+from credalearn.methods import METHODS, Method, Model
 from credalearn.predictions import CredalPredictions
 from credalearn.train import Training
 from credalearn_experiments.data import TASKS, Loader
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
+# Methods that can be built on the trained networks of another, without training their own.
+BASES = {
+    "pocc-ensemble": "pocc",
+    "deep-ensemble": "softmax",
+    "laplace-bridge": "softmax",
+    "decalibration": "softmax",
+}
 PLUGIN_METHODS: dict[str, str] = {}
 PLUGIN_TASKS: dict[str, str] = {}
 """By name, the digest of the file that a method or a task comes from; part of a run's record."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
-from credalearn.methods import BASES, METHODS
+from credalearn.methods import METHODS
 from credalearn.methods.softmax import ENSEMBLE_SIZE
-from credalearn_experiments.plugins import PLUGIN_METHODS, PLUGIN_TASKS
+from credalearn_experiments.plugins import BASES, PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 

@@ -18,17 +18,13 @@ _UNSEEN = re.compile(
 
 
 def percent(share: float | None, *, digits: int | None = None, decimals: int | None = None) -> str:
-    """A share as a percentage, never rounded up to 100 %; None is a dash.
-
-    By default three significant digits, and below 10 % two: 20.9 %, 7.1 %; but 1.25 % stays, as
-    what is promised must not change.
-    """
+    """A share as a percentage, never rounded up to 100 %; None is a dash."""
     if share is None:
         return "–"
     if decimals is not None:  # as JavaScript's toFixed: the exact value of the double
         rounded = Decimal(100 * share).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
         return f"{rounded} %"
-    if digits is None:
+    if digits is None:  # 20.9 %, 7.1 %; but 1.25 % stays, as what is promised must not change
         exact = isclose(float(f"{100 * share:.3g}"), 100 * share, rel_tol=1e-9)
         digits = 3 if exact or share >= 0.1 else 2
     texts = (f"{100 * share:.{each}g}" for each in range(digits, 18))  # 17 distinguish all floats

@@ -11,9 +11,10 @@ import pytest
 from torch.testing import assert_close
 
 from credalearn import CredalError
-from credalearn.methods import BASES, METHODS
+from credalearn.methods import METHODS
 from credalearn_experiments.data import TASKS
 from credalearn_experiments.plugins import (
+    BASES,
     PLUGIN_METHODS,
     PLUGIN_TASKS,
     load_plugin,

@@ -7,7 +7,8 @@ import numpy as np
 
 from credalearn._formats import many
 from credalearn.errors import CredalError
-from credalearn.methods import BASES, METHODS
+from credalearn.methods import METHODS
+from credalearn_experiments.plugins import BASES
 from credalearn_experiments.records import KIND, Record
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 

@@ -26,12 +26,4 @@ METHODS: dict[str, Method] = {
     "pocc-distilled": POCC_DISTILLED,
 }
 
-# Methods that can be built on the trained networks of another, without training their own.
-BASES = {
-    "pocc-ensemble": "pocc",
-    "deep-ensemble": "softmax",
-    "laplace-bridge": "softmax",
-    "decalibration": "softmax",
-}
-
-__all__ = ["BASES", "METHODS", "Method", "Model", "Outputs", "State", "pocc_loss"]
+__all__ = ["METHODS", "Method", "Model", "Outputs", "State", "pocc_loss"]
