@@ -139,8 +139,8 @@ class WidenedSets:
         notes.append(
             f"The widened sets contain the vote shares of {percent(self.covered / self.seen)} of "
             f"{many(self.seen, 'test item')} (expected: {low} to {high}). A class's interval is "
-            f"{self.width_after:.3g} wide on average; before widening {self.width_before:.3g}. "
-            f"{self.by_decision}".rstrip()
+            f"{self.width_after:.3g} wide on average; before widening, it was "
+            f"{self.width_before:.3g}. {self.by_decision}".rstrip()
         )
         if self.short:
             notes[-1] += " Fewer than expected: do test items differ from calibration items?"
