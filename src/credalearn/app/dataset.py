@@ -158,12 +158,7 @@ class Dataset(Tabular):
                 f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
                 "what credalearn.read_annotations returns."
             )
-        people = annotations.table["annotator"] if annotations.source.format == "wide" else ()
-        if taken := sorted({*chosen.columns, *chosen.text} & set(people)):
-            raise CredalError(
-                f"column {taken[0]!r} of {annotations.source.path} was read as an annotator's. To "
-                f"fix: read the annotations with ignore={taken[0]!r}."
-            )
+        _refuse_annotators(annotations, (*chosen.columns, *chosen.text))
         splits = {"calibration": chosen.validation, "test": chosen.test}
         official = {
             name: each if isinstance(each, Annotations) else read_later(each, annotations)
@@ -174,6 +169,7 @@ class Dataset(Tabular):
             annotations = join_splits(annotations, **official)
         join = join_table if chosen.images is None else join_images
         found, gold = join(annotations, chosen)
+        _refuse_annotators(annotations, found["inputs"].features, feature=True)
         if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:
             from credalearn.app.encoders import encode_once
 
@@ -350,3 +346,17 @@ class Dataset(Tabular):
                 "column, or leave out gold."
             )
         return np.array([number[value] for value in found])
+
+
+def _refuse_annotators(
+    annotations: Annotations, used: Sequence[str], *, feature: bool = False
+) -> None:
+    """Refuse a column that is used and was read as an annotator's, of a table with one for each."""
+    people = annotations.annotators if annotations.source.format == "wide" else ()
+    if taken := sorted(set(used) & set(people)):
+        name, too = taken[0], ", and is a feature, too" if feature else ""
+        drop = f", or pass drop={name!r} if it is an annotator's" if feature else ""
+        raise CredalError(
+            f"column {name!r} of {annotations.source.path} was read as an annotator's{too}. To "
+            f"fix: read the annotations with ignore={name!r}{drop}."
+        )

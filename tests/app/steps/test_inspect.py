@@ -13,7 +13,7 @@ from credalearn.app.steps.inspect import consensus, inspect
 from credalearn.errors import CredalError
 from made_annotations import Vote, bounds_of, shares_of, three_items, votes_of
 from present import present
-from team_files import Capture, make_team, succeed, team_data
+from team_files import CLASSES, Capture, make_team, succeed, team_data, train_arguments
 
 
 def test_memory_does_not_grow_with_items_times_classes() -> None:
@@ -45,6 +45,17 @@ def test_lines_report_outliers_and_missing_votes() -> None:
         "rarely agree with the others: far (0 of 30)",
     ):
         assert said in text
+
+
+def test_train_prints_the_same_remarks(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    item = [f"x{number:03d}" for number in range(60)]
+    far = [f"{each},far,{CLASSES[row % 3]}\n" for row, each in enumerate(item)]
+    team.votes.write_text(team.votes.read_text() + "".join(far) + "x000,gus,\n")
+    remarks = succeed(capsys, "inspect", team.votes).out.splitlines()[-2:]
+    assert remarks[0].startswith("rarely agree with the others: far (")
+    assert remarks[1] == "not counted: 1 empty"
+    assert succeed(capsys, *train_arguments(team)).out.splitlines()[1:3] == remarks
 
 
 def test_facts_are_those_of_the_annotations(write: Write) -> None:

@@ -125,6 +125,6 @@ def read_csv(content: Content) -> Raw:
     frame = content.text(item=item, annotator=who, label=label)
     several = frame["label"].fill_null("").str.starts_with('{"choices"')
     words = f"Label Studio's CSV: item {item!r}, label {label!r}"
-    left_out = {"several classes": int(several.sum())}
+    left_out = {"with several classes": int(several.sum())}
     frame = frame.filter(~several)
     return Raw("votes", frame, content.source, words, left_out, item=item)
