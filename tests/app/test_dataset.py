@@ -258,7 +258,9 @@ def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) ->
     ):
         Dataset(voted, features=table, gold=twice)
     with pytest.raises(cl.CredalError, match=r"no column name looks like a true class"):
-        Dataset(voted, features=table, gold=twice.rename({"gold": "size"}))
+        Dataset(voted, features=table, gold=twice.rename({"gold": "size"}).with_columns(more=1))
+    other = twice[:1].rename({"gold": "is"})
+    assert Dataset(voted, features=table, gold=other, skip_missing=True).truth_source == "gold"
     wrong = pl.DataFrame({"item": ["x040"], "gold": ["catt"]})
     with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'x040' .*got 'catt'"):
         Dataset(voted, features=table.drop("truth", "part"), gold=wrong, skip_missing=True)
@@ -271,3 +273,10 @@ def test_gold_labeled_images_need_no_votes(team: Team, tmp_path: Path) -> None:
     data = Dataset(voted, images=folder, image_size=8, gold=table)
     assert data.unvoted.sum() == 30
     assert (data.truth >= 0).all()
+    called = table.with_columns(item="uploads/" + pl.col("item") + ".png")
+    same = Dataset(voted, images=folder, image_size=8, gold=called)
+    assert (same.items[:30], len(same.items)) == (data.items[:30], 60)
+    assert same.truth.tolist() == data.truth.tolist()
+    twice = pl.concat([called, table[:1].with_columns(truth=pl.lit("owl"))])
+    with pytest.raises(cl.CredalError, match=r"row 61: item 'x000' has the gold label 'owl'"):
+        Dataset(voted, images=folder, image_size=8, gold=twice)

@@ -34,12 +34,19 @@ def gold_column(gold: Any) -> str | None:
     return None if is_table else gold
 
 
-def _gold_table(options: "DatasetOptions", named_in: Sequence[str | None]) -> Gold | None:
-    """The true classes from a table of their own, if one is given."""
+def _gold_table(
+    options: "DatasetOptions",
+    named_in: Sequence[str | None],
+    items_of: Callable[[list[str]], list[str]] = list,
+) -> Gold | None:
+    """The true classes from a table of their own, if one is given; ``items_of`` reads its names."""
     if options.gold is None or gold_column(options.gold) is not None:
         return None
     source = open_source(options.gold, called="the table of gold labels")
     name = find(source.columns, _GOLD)
+    if name is None and len(source.columns) == 2:
+        item = item_column(source, named_in, ())
+        name = next(each for each in source.columns if each != item)
     if name is None:
         source.refuse(
             f"no column name looks like a true class; its columns are: "
@@ -48,7 +55,8 @@ def _gold_table(options: "DatasetOptions", named_in: Sequence[str | None]) -> Go
         )
     named = item_column(source, named_in, (name,))
     table = source.read((named, name))
-    return _gold_of(item_names(source, table[named]).to_list(), table[name], source.where)
+    items = items_of(item_names(source, table[named]).to_list())
+    return _gold_of(items, table[name], source.where)
 
 
 def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str]) -> Gold:
@@ -153,7 +161,8 @@ def join_images(
     folder = Path(str(options.images))
     named = (options.item, annotations.source.item)
     # Gold labels in a table of their own may name items without votes; those of a column do not.
-    gold, column = _gold_table(options, named), gold_column(options.gold)
+    column = gold_column(options.gold)
+    gold = _gold_table(options, named, lambda names: _same_images(folder, annotations.items, names))
     annotated, unvoted = _annotated(annotations, gold)
     matches = find_images(folder, annotated)
     if not matches:
@@ -213,14 +222,21 @@ def _image_columns(
     source = open_source(options.table)
     named = item_column(source, (options.item, annotations.source.item), names)
     whole, place = columns_by_item([(source, rows_of_items(source, named))], (), names)
-    first = {item: row for row, item in enumerate(whole[ITEM])}
-    if not all(item in first for item in items):  # the table may name the files otherwise
-        row_of = {file: first[name] for name, file in find_images(folder, first).items()}
-        files = find_images(folder, items)
-        first |= {item: row_of[file] for item, file in files.items() if file in row_of}
+    called = _same_images(folder, items, whole[ITEM].to_list())
+    first = {item: row for row, item in enumerate(called)}
     _missing(items, first, f"row in {source.path}", skip=False)
     rows = [first[item] for item in items]
     return whole[rows].select(names), lambda row: place(rows[row]), str(source.path)
+
+
+def _same_images(folder: Path, items: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names; of several for one image, an item's."""
+    known = set(items)
+    if known.issuperset(names):
+        return list(names)
+    files = find_images(folder, dict.fromkeys((*items, *names)))
+    first = {file: name for name, file in reversed(files.items())}
+    return [x if x in known or x not in files else first[files[x]] for x in names]
 
 
 def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:

@@ -206,7 +206,7 @@ def _layout(content: Content) -> _Layout:
 
 def _need_layout(content: Content) -> _Layout:
     found = _layout(content)
-    if len(found[1]) < 2:
+    if len(found[1]) < 2 or find(found[1], (*ANNOTATOR, *LABEL)):  # the latter: a long table
         content.source.refuse(
             "a table with one row per item needs a column that names the item and two or more "
             "columns of votes",
