@@ -112,10 +112,9 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     if label.null_count() == len(label):
         reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if count)
         number = frame.height + sum(raw.left_out.values())
+        rule = f"no vote is left of {many(number, 'answer')} ({reasons})"
         raw.source.refuse(
-            f"no vote is left of {many(number, 'answer')} ({reasons})"
-            if number
-            else "there are no answers",
+            rule if number else "there are no answers",
             fix="export answered tasks, or pass label='COLUMN'",
         )
     weighted = "weight" in frame.columns
@@ -362,7 +361,7 @@ def _check_columns(raw: Raw, person: pl.Series, label: pl.Series) -> None:
         ignored = " and ".join(f"ignore={name!r}" for name in odd["column"][:8])
         raw.source.refuse(
             f"free text or measurements are not classes, such as {shown(odd['label'][0])} in "
-            f"{listed(odd['column'])}",
+            f"{listed(odd['column'].to_list())}",
             fix=f"pass {ignored}, or name all classes with classes= if these are",
         )
 

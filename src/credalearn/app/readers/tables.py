@@ -148,7 +148,6 @@ def _read_shares(kind: Literal["counts", "probabilities"], content: Content) -> 
     words = f"one row per item {item!r}, one column per class with its {kind}"
     known = (item, *columns, *content.options.ignore, *content.options.elsewhere)
     others = [name for name in content.columns if named and name not in known]
-    others = [name for name in others if numbers(content.head[name]).is_not_null().any()]
     notes = (f"not named by classes=, and left out: {listed(others)}",) if others else ()
     return Raw(kind, frame, content.source, words, item=item, notes=notes)
 
