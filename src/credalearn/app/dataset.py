@@ -158,7 +158,6 @@ class Dataset(Tabular):
                 f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
                 "what credalearn.read_annotations returns."
             )
-        _refuse_annotators(annotations, (*chosen.columns, *chosen.text))
         splits = {"calibration": chosen.validation, "test": chosen.test}
         official = {
             name: each if isinstance(each, Annotations) else read_later(each, annotations)
@@ -169,7 +168,14 @@ class Dataset(Tabular):
             annotations = join_splits(annotations, **official)
         join = join_table if chosen.images is None else join_images
         found, gold = join(annotations, chosen)
-        _refuse_annotators(annotations, found["inputs"].features, feature=True)
+        people = annotations.annotators if annotations.source.format == "wide" else ()
+        if taken := {*chosen.columns, *chosen.text, *found["inputs"].features} & set(people):
+            name = min(taken)
+            raise CredalError(
+                f"column {name!r} of {annotations.source.path} was read as an annotator's, and is "
+                f"a feature or used otherwise. To fix: read the annotations with ignore={name!r}, "
+                "or leave out the feature with drop=."
+            )
         if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:
             from credalearn.app.encoders import encode_once
 
@@ -346,17 +352,3 @@ class Dataset(Tabular):
                 "column, or leave out gold."
             )
         return np.array([number[value] for value in found])
-
-
-def _refuse_annotators(
-    annotations: Annotations, used: Sequence[str], *, feature: bool = False
-) -> None:
-    """Refuse a column that is used and was read as an annotator's, of a table with one for each."""
-    people = annotations.annotators if annotations.source.format == "wide" else ()
-    if taken := sorted(set(used) & set(people)):
-        name, too = taken[0], ", and is a feature, too" if feature else ""
-        drop = f", or pass drop={name!r} if it is an annotator's" if feature else ""
-        raise CredalError(
-            f"column {name!r} of {annotations.source.path} was read as an annotator's{too}. To "
-            f"fix: read the annotations with ignore={name!r}{drop}."
-        )

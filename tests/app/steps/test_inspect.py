@@ -49,9 +49,8 @@ def test_lines_report_outliers_and_missing_votes() -> None:
 
 def test_train_prints_the_same_remarks(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
-    item = [f"x{number:03d}" for number in range(60)]
-    far = [f"{each},far,{CLASSES[row % 3]}\n" for row, each in enumerate(item)]
-    team.votes.write_text(team.votes.read_text() + "".join(far) + "x000,gus,\n")
+    with team.votes.open("a") as file:
+        file.writelines([*(f"x{n:03d},far,{CLASSES[n % 3]}\n" for n in range(60)), "x000,gus,\n"])
     remarks = succeed(capsys, "inspect", team.votes).out.splitlines()[-2:]
     assert remarks[0].startswith("rarely agree with the others: far (")
     assert remarks[1] == "not counted: 1 empty"

@@ -26,11 +26,11 @@ _SHOWN = 3  # annotators and pairs of classes that a line names
 
 # How ``from_statements`` reads what contradicts itself.
 _READ_AS = {
-    "second is top": "name one class twice (the second percentage is dropped)",
-    "second is larger": "give the second class more than the top class (both stay)",
-    "named but impossible": "call a class impossible and give it a percentage (which stays)",
-    "above 100 %": "add up to more than 100 % (scaled to 100 %)",
-    "no other class, below 100 %": "add up to less, and leave no other class (scaled to 100 %)",
+    "second is top": "with one class twice (the second percentage is dropped)",
+    "second is larger": "with more for the second class than for the top class (both stay)",
+    "named but impossible": "with a percentage for an impossible class (it stays)",
+    "above 100 %": "with more than 100 % (scaled to 100 %)",
+    "no other class, below 100 %": "with less than 100 % and no other class (scaled to 100 %)",
 }
 
 
@@ -142,7 +142,7 @@ def count_conflicts(annotations: Annotations) -> str:
     found = statement_conflicts(*annotations.statements()[0], classes=annotations.classes)
     said = [f"{count:,} {_READ_AS[why]}" for why, count in found.items() if count]
     number = many(len(annotations.table), "statement")
-    return f"of {number}, {', '.join(said)}" if said else ""
+    return f"contradictory, of {number}: {', '.join(said)}" if said else ""
 
 
 def consensus(annotations: Annotations) -> pl.DataFrame:
