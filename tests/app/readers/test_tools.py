@@ -28,8 +28,8 @@ def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
 def test_a_column_that_nothing_has_is_refused(write: Write, name: str) -> None:
     path, of = write(EXPORTS[name].write()), EXPORTS[name].format
     for role in ("item", "annotator", "weight", *["label"] * (of != "ground-truth")):
-        with pytest.raises(CredalError, match=r"no column 'fo'; its columns are|, not to 'fo'"):
-            read_annotations(path, format=of, **{role: "fo"})
+        with pytest.raises(CredalError, match=r"no column 'xy'; its columns are|, not to 'xy'"):
+            read_annotations(path, format=of, **{role: "xy"})
 
 
 def test_prodigys_binary_answers(write: Write) -> None:
