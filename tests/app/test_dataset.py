@@ -70,6 +70,17 @@ def test_items_without_counterpart_are_refused_or_left_out(tmp_path: Path) -> No
         Dataset(votes, features=features.to_numpy())
 
 
+def test_items_are_found_under_the_field_of_a_tool_and_in_every_file() -> None:
+    first = pl.DataFrame({"data.key_of": ["a", "b"], "label": ["cat", "dog"]})
+    later = first.with_columns(pl.Series("data.key_of", ["c", "d"]))
+    table = pl.DataFrame({"key_of": ["a", "b"], "size": [1.0, 2.0]})
+    votes = cl.read_annotations(first, item="data.key_of")
+    assert Dataset(votes, features=table).items == ["a", "b"]
+    votes = cl.read_annotations(first, item="data.key_of", merge=later)
+    with pytest.raises(cl.CredalError, match=r"no item of .* has features .* are 'c', 'd';"):
+        Dataset(votes, features=table, skip_missing=True)
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
     table = pl.DataFrame({"item": ["a", "b", "c"], "cat": [1, 0, 0], "dog": [1, 0, 2]})
@@ -258,7 +269,9 @@ def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) ->
     ):
         Dataset(voted, features=table, gold=twice)
     with pytest.raises(cl.CredalError, match=r"no column name looks like a true class"):
-        Dataset(voted, features=table, gold=twice.rename({"gold": "size"}))
+        Dataset(voted, features=table, gold=twice.rename({"gold": "size"}).with_columns(more=1))
+    other = twice[:1].rename({"gold": "is"})
+    assert Dataset(voted, features=table, gold=other, skip_missing=True).truth_source == "gold"
     wrong = pl.DataFrame({"item": ["x040"], "gold": ["catt"]})
     with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'x040' .*got 'catt'"):
         Dataset(voted, features=table.drop("truth", "part"), gold=wrong, skip_missing=True)
@@ -271,3 +284,6 @@ def test_gold_labeled_images_need_no_votes(team: Team, tmp_path: Path) -> None:
     data = Dataset(voted, images=folder, image_size=8, gold=table)
     assert data.unvoted.sum() == 30
     assert (data.truth >= 0).all()
+    called = table.with_columns(item="uploads/" + pl.col("item") + ".png")
+    same = Dataset(voted, images=folder, image_size=8, gold=called)
+    assert (same.items[:30], same.truth.tolist()) == (data.items[:30], data.truth.tolist())

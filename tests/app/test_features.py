@@ -68,12 +68,19 @@ def test_other_columns_are_kept_as_text_or_left_out(write: Write) -> None:
         ("id,day\na,2024-01-31\nb,\n", r"'day' contains dates, such as '2024-01-31'.*drop='day'\."),
         ("id,size\na,1\n ,2\n", r"line 3: the item has no name"),
         ("id,size\na,1\na,2\n", r"line 3: item 'a' occurs twice, first in .*line 2"),
-        ("size,weight\n1,2\n", r"no column names the items; its columns are: size, weight"),
+        ("size,weight\n1,2\n", r"no column names the items; .*: size, weight\. .*rename it in one"),
     ],
 )  # fmt: skip
 def test_rejects_bad_features_by_name(write: Write, text: str, message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
         read_features(write(text, "f.csv"))
+
+
+def test_other_values_show_that_commas_are_decimal(write: Write) -> None:
+    path = write("id;a;b\nx;1,076;6,03\ny;2,5;2,000\n", "f.csv")
+    assert np.asarray(read_features(path).values).tolist() == [[1.076, 6.03], [2.5, 2.0]]
+    with pytest.raises(cl.CredalError, match=r"'a' is '1,076'.* marks thousands"):
+        read_features(write("id;a;b;c\nx;1,076;6,03;1.5\n", "f.csv"))
 
 
 def test_gaps_and_categories_are_features(tmp_path: Path, write: Write) -> None:

@@ -96,6 +96,8 @@ def test_columns_of_a_wide_table_that_are_used_otherwise_are_no_annotators() -> 
     with pytest.raises(cl.CredalError, match=r"'color' of .* annotator's.*with ignore='color'"):
         cl.Dataset(cl.read_annotations(wide), text="text", group="color")
     assert len(cl.Dataset(cl.read_annotations(wide, ignore="Color"), group="color").items) == NUMBER
+    with pytest.raises(cl.CredalError, match=r"'color' .*, and is a feature.*ignore='color'"):
+        cl.Dataset(cl.read_annotations(wide), features=FEATURES)
 
 
 def test_periods_and_spans_are_texts() -> None:

@@ -166,6 +166,7 @@ def test_fields_of_records_are_columns_and_places_name_lines(tmp_path: Path) -> 
         (b"\x1f\x8b\x08\0", "is compressed with gzip. To fix: unpack it first"),
         (b'[{"id": 1}, {"id"', "line 1: this is not JSON"),
         (b'{"id": 1}\n{"id": }\n', "line 2: this is not JSON"),
+        (b"{bad\n", r"line 1: this is not JSON \(Expecting property name"),
     ],
 )
 def test_damaged_files_are_refused_with_the_place(

@@ -34,12 +34,14 @@ def gold_column(gold: Any) -> str | None:
     return None if is_table else gold
 
 
-def _gold_table(options: "DatasetOptions", named_in: Sequence[str | None]) -> Gold | None:
+def _gold_table(annotations: Annotations, options: "DatasetOptions") -> Gold | None:
     """The true classes from a table of their own, if one is given."""
     if options.gold is None or gold_column(options.gold) is not None:
         return None
     source = open_source(options.gold, called="the table of gold labels")
-    name = find(source.columns, _GOLD)
+    name, named_in = find(source.columns, _GOLD), (options.item, annotations.source.item)
+    if name is None and len(source.columns) == 2:
+        [name] = {*source.columns} - {item_column(source, named_in, ())}
     if name is None:
         source.refuse(
             f"no column name looks like a true class; its columns are: "
@@ -48,7 +50,10 @@ def _gold_table(options: "DatasetOptions", named_in: Sequence[str | None]) -> Go
         )
     named = item_column(source, named_in, (name,))
     table = source.read((named, name))
-    return _gold_of(item_names(source, table[named]).to_list(), table[name], source.where)
+    items = item_names(source, table[named]).to_list()
+    if options.images is not None:
+        items = _same_images(options.images, annotations.items, items)
+    return _gold_of(items, table[name], source.where)
 
 
 def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str]) -> Gold:
@@ -89,7 +94,7 @@ def join_table(
             f"{' and '.join(map(str, table.paths))} has no column {options.item!r}; the column "
             f"{table.item!r} would name the items. To fix: correct item=, or leave it out."
         )
-    gold, column = _gold_table(options, named), gold_column(options.gold)
+    gold, column = _gold_table(annotations, options), gold_column(options.gold)
     if column is not None:
         gold = _gold_of(table.items, table.extra[column], table.place)
     annotated, unvoted = _annotated(annotations, gold)
@@ -97,15 +102,17 @@ def join_table(
     items = [item for item in annotated if item in row_of]
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
-    if not items:
-        fix = "use the same names in both files, and name their column with item="
-        if table.paths[0].suffix == ".npy":  # which has no names
-            fix = "save an .npz with the names of the items as the array 'items'"
-        raise CredalError(
-            f"no item of {votes} has {what} in {where}: the items of {votes} are "
-            f"{listed(annotations.items, 2)}; those of {where} are {listed(table.items, 2)}. To "
-            f"fix: {fix}."
-        )
+    later = [(each.path, rows["item"].to_list()) for each, rows in annotations.source.tables[1:]]
+    for path, of_path in ((votes, annotated), *later):
+        if row_of.keys().isdisjoint(of_path):
+            fix = f"pass their {what} under the same names, and name their column with item="
+            if table.paths[0].suffix == ".npy":  # which has no names
+                fix = "save an .npz with the names of the items as the array 'items'"
+            own = listed([*dict.fromkeys(of_path)], 2)
+            raise CredalError(
+                f"no item of {path} has {what} in {where}: the items of {path} are {own}; those of "
+                f"{where} are {listed(table.items, 2)}. To fix: {fix}."
+            )
     # An export has tasks that nobody has answered yet.
     skip = options.skip_missing or (is_text and options.table is None)
     left_out = _missing(annotated, row_of, f"{what} in {where}", skip=options.skip_missing)
@@ -151,9 +158,8 @@ def join_images(
 ) -> tuple[dict[str, Any], Gold | None]:
     """Items whose image can be read, as attributes of a ``Dataset``; and the gold labels."""
     folder = Path(str(options.images))
-    named = (options.item, annotations.source.item)
     # Gold labels in a table of their own may name items without votes; those of a column do not.
-    gold, column = _gold_table(options, named), gold_column(options.gold)
+    gold, column = _gold_table(annotations, options), gold_column(options.gold)
     annotated, unvoted = _annotated(annotations, gold)
     matches = find_images(folder, annotated)
     if not matches:
@@ -213,14 +219,21 @@ def _image_columns(
     source = open_source(options.table)
     named = item_column(source, (options.item, annotations.source.item), names)
     whole, place = columns_by_item([(source, rows_of_items(source, named))], (), names)
-    first = {item: row for row, item in enumerate(whole[ITEM])}
-    if not all(item in first for item in items):  # the table may name the files otherwise
-        row_of = {file: first[name] for name, file in find_images(folder, first).items()}
-        files = find_images(folder, items)
-        first |= {item: row_of[file] for item, file in files.items() if file in row_of}
+    called = _same_images(folder, items, whole[ITEM].to_list())
+    first = {item: row for row, item in enumerate(called)}
     _missing(items, first, f"row in {source.path}", skip=False)
     rows = [first[item] for item in items]
     return whole[rows].select(names), lambda row: place(rows[row]), str(source.path)
+
+
+def _same_images(folder: Path, items: Sequence[str], names: list[str]) -> list[str]:
+    """The names; of several for one image, an item's."""
+    known = set(items)
+    if known <= set(names):
+        return names
+    files = find_images(folder, dict.fromkeys((*items, *names)))
+    first = {file: name for name, file in reversed(files.items())}
+    return [first[files[x]] if x in files and x not in known else x for x in names]
 
 
 def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:

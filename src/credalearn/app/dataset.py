@@ -158,12 +158,6 @@ class Dataset(Tabular):
                 f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
                 "what credalearn.read_annotations returns."
             )
-        people = annotations.table["annotator"] if annotations.source.format == "wide" else ()
-        if taken := sorted({*chosen.columns, *chosen.text} & set(people)):
-            raise CredalError(
-                f"column {taken[0]!r} of {annotations.source.path} was read as an annotator's. To "
-                f"fix: read the annotations with ignore={taken[0]!r}."
-            )
         splits = {"calibration": chosen.validation, "test": chosen.test}
         official = {
             name: each if isinstance(each, Annotations) else read_later(each, annotations)
@@ -174,6 +168,14 @@ class Dataset(Tabular):
             annotations = join_splits(annotations, **official)
         join = join_table if chosen.images is None else join_images
         found, gold = join(annotations, chosen)
+        people = annotations.annotators if annotations.source.format == "wide" else ()
+        if taken := {*chosen.columns, *chosen.text, *found["inputs"].features} & set(people):
+            name = min(taken)
+            raise CredalError(
+                f"column {name!r} of {annotations.source.path} was read as an annotator's, and is "
+                f"a feature or used otherwise. To fix: read the annotations with ignore={name!r}, "
+                "or leave out the feature with drop=."
+            )
         if chosen.encoder is not None and chosen.encoder != found["inputs"].encoder:
             from credalearn.app.encoders import encode_once
 

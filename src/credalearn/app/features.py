@@ -12,15 +12,8 @@ import polars as pl
 from polars import selectors as cs
 
 from credalearn._formats import listed, many, shown
-from credalearn.app.column_names import ITEM, find
-from credalearn.app.sources import (
-    THOUSANDS,
-    Source,
-    has_comma,
-    numbers,
-    open_source,
-    texts,
-)
+from credalearn.app.column_names import ITEM, find, same_field
+from credalearn.app.sources import THOUSANDS, Source, has_comma, numbers, open_source, texts
 from credalearn.errors import CredalError
 
 # Numbers with NaN for missing values; with categories a frame, whose texts are null if missing.
@@ -100,15 +93,16 @@ def read_features(
 
 def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
     """The column that names the items: one of those asked for, or one with a usual name."""
-    asked = next((name for name in named_in if name in source.columns), None)
-    if asked is not None:
-        return asked
     left = [name for name in source.columns if name not in others]
+    for name in named_in:
+        for each in (name, *left):
+            if same_field(name, each) and each in source.columns:
+                return str(each)
     found = find(left, _ARRAY_ITEM if source.kind == "array" else ITEM)
     if found is None:
         source.refuse(
             f"no column names the items; its columns are: {', '.join(source.columns[:20])}",
-            fix="name it with item=",
+            fix="name it with item=; if another file calls it otherwise, rename it in one of them",
         )
     return found
 
@@ -145,7 +139,8 @@ def feature_values(
 ) -> Features:
     """Columns as features (N, D): finite numbers, NaN where missing, and texts of categories."""
     columns = []
-    _refuse_thousands(source, table.select(cs.string() - cs.by_name(*categories)), items, start)
+    words = table.select(cs.string() - cs.by_name(*categories))
+    commas = _find_decimal_commas(source, words, items, start)
     for column in table.get_columns():
         if column.name in categories:
             text = texts(column.to_frame()).to_series().str.strip_chars()
@@ -158,7 +153,7 @@ def feature_values(
                 )
             columns.append(pl.select(pl.when(text != "").then(text)).to_series().alias(text.name))
             continue
-        found = numbers(column)
+        found = numbers(column, decimal_commas=commas)
         missing = found.is_null() | found.is_nan()
         if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
             word = column.cast(pl.String).str.strip_chars().str.to_lowercase()
@@ -187,11 +182,12 @@ def feature_values(
     return pl.DataFrame(columns).to_numpy(writable=True).astype(np.float64, copy=False)
 
 
-def _refuse_thousands(source: Source, table: pl.DataFrame, items: pl.Series, start: int) -> None:
-    """Refuse ``3.034`` next to decimal commas: it may mean 3034."""
+def _find_decimal_commas(source: Source, table: pl.DataFrame, items: pl.Series, start: int) -> bool:
+    """Whether a table has decimal commas and no points; ``3.034`` next to commas is refused."""
     columns = [column.str.strip_chars() for column in table.get_columns()]
-    commas = [column for column in columns if column.str.contains(",", literal=True).any()]
-    for column in columns if any(has_comma(each).any() for each in commas) else ():
+    some = (column for column in columns if column.str.contains(",", literal=True).any())
+    found = any(has_comma(each).any() for each in some)
+    for column in columns if found else ():
         point = column.filter(column.str.contains(".", literal=True))
         if len(point) and point.str.contains(r"^[+-]?[1-9]\d{0,2}\.\d{3}$").all():
             row = (column == point[0]).arg_max() or 0
@@ -201,6 +197,7 @@ def _refuse_thousands(source: Source, table: pl.DataFrame, items: pl.Series, sta
                 row=start + row,
                 fix=f"write {point[0].replace('.', '')} or {point[0].replace('.', ',')}0",
             )
+    return found and not any(each.str.contains(".", literal=True).any() for each in columns)
 
 
 def feature_columns(source: Source, names: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Literal, NoReturn
 import numpy as np
 import polars as pl
 
+from credalearn._checks import folded
 from credalearn.app._array_file import check_unpacked, is_npz, read_arrays
 from credalearn.app._csv_file import BLOCK, CsvFile, find_encoding
 from credalearn.app._json_file import Record, json_records, text_of
@@ -23,8 +24,9 @@ from credalearn.errors import CredalError
 
 _NUMBERS = 1 << 20  # of a Parquet file or an array at a time: 8 MB
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")  # row numbers that pandas wrote
-_JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{\s*("|\}|$)')
+_JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{')
 _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic is not an Exception
+_COMMA = r"^[+-]?\d*,\d+$"
 THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # or three decimals
 
 
@@ -53,17 +55,18 @@ class Source:
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
 
     def column(self, name: str, *, option: str | None) -> str:
-        """The column that the user named: as written, in other case, or as a field of a field."""
+        """The column that the user named: as written, about so, or as a field of a field."""
         if name in self.columns:
             return name
         for same in (
             [each for each in self.columns if each.casefold() == name.casefold()],
+            [each for each in self.columns if folded(each) == folded(name)],
             [each for each in self.columns if each.endswith(f".{name}")],
             [each for each in self.columns if each == name.rpartition(".")[2]],
         ):
             if len(same) == 1:
                 return same[0]
-        fix = f"name a column with {option}=." if option else "add it, as in training."
+        fix = f"name one with {option}=, or rename one." if option else "add it, as in training."
         raise CredalError(
             f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "
             f"To fix: {fix}"
@@ -123,14 +126,16 @@ def _regular_file(path: Path) -> BinaryIO:
     return BytesIO(path.read_bytes())
 
 
-def numbers(column: pl.Series) -> pl.Series:
-    """A column as float64, null where the text is not a number; ``0,5`` is read as one half."""
+def numbers(column: pl.Series, *, decimal_commas: bool = False) -> pl.Series:
+    """A column as float64, null for other text; ``0,5`` is 0.5, ``1,234`` if commas are decimal."""
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column.cast(pl.Float64)
     text = column.cast(pl.String).str.strip_chars()
     found = text.cast(pl.Float64, strict=False)
     if found.null_count() > text.null_count():
         comma = has_comma(text)
+        if decimal_commas or (comma.any() and not text.str.contains(".", literal=True).any()):
+            comma = text.str.contains(_COMMA)
         point = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
         found = pl.select(pl.when(comma).then(point).otherwise(found)).to_series()
     return found.alias(column.name)
@@ -138,7 +143,7 @@ def numbers(column: pl.Series) -> pl.Series:
 
 def has_comma(text: pl.Series) -> pl.Series:
     """Which texts are numbers with a decimal comma; ``1,234`` may mean thousands."""
-    return text.str.contains(r"^[+-]?\d*,\d+$") & ~text.str.contains(THOUSANDS)
+    return text.str.contains(_COMMA) & ~text.str.contains(THOUSANDS)
 
 
 def texts(table: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +183,7 @@ def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | N
         return _of_arrays(path, read_arrays(path, file))
     found = find_encoding(path, start, encoding)
     bare = start[:4096].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-    if _JSON.match(bare):
+    if _JSON.match(bare) or (bare[:1] == b"[" and path.suffix.lower() == ".json"):
         file.seek(0)
         content = file.read()
         try:

@@ -29,7 +29,7 @@ def test_statements_are_votes_for_the_top_class_and_labels_as_stated(write: Writ
     upper = [[0, 1 / 3, 2 / 3, 0], [1, 1, 1, 1], [0.35, 0.65, 0, 0.2]]
     assert labels.lower.flatten().tolist() == pytest.approx(np.ravel(np.array(lower)))
     assert labels.upper.flatten().tolist() == pytest.approx(np.ravel(np.array(upper)))
-    assert inspect(found).notes[0].endswith("3 statements: above 100 % 1 (scaled to 100)")
+    assert inspect(found).notes[0].endswith("s: 1 with more than 100 % (scaled to 100 %)")
     spelled = read_annotations(write(f"{SAID}z,ann,Cat,60,,,\nw,ann,cat,60,,,\n"))
     assert "or spaces: 'Cat', 'cat'; write them alike" in spelled.source.notes[0]
     with pytest.raises(CredalError, match="statements, which are labels already"):
@@ -58,7 +58,7 @@ def test_the_command_trains_on_statements(tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("statements.csv", "items.csv", "run")]
     train = ["train", files[0], "--features", files[1], "-o", files[2]]
     found = CliRunner().invoke(app, train)
-    assert "Labels as stated; contradictions in 180 statements: second is top 180" in found.output
+    assert "contradictory, of 180 statements: 180 with one class twice (the second" in found.output
     run = Run.load(files[2])
     assert (run.facts.annotations.answers, run.truth, run.facts.annotations.stated) == (
         "votes",

@@ -23,6 +23,14 @@ def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
     assert read_annotations(path, question="kind", item="id").items == ("0", "1")
 
 
+@pytest.mark.parametrize("name", EXPORTS)
+def test_a_column_that_nothing_has_is_refused(write: Write, name: str) -> None:
+    path, of = write(EXPORTS[name].write()), EXPORTS[name].format
+    for role in ("item", "annotator", "weight", *["label"] * (of != "ground-truth")):
+        with pytest.raises(CredalError, match=r"no column 'xy'; its columns are|, not to 'xy'"):
+            read_annotations(path, format=of, **{role: "xy"})
+
+
 def test_binary_answers_of_prodigy_are_votes(write: Write) -> None:
     def record(label: str, answer: str, number: int) -> dict[str, object]:
         return {"label": label, "answer": answer, "_input_hash": number, "_session_id": "s"}
@@ -87,8 +95,6 @@ def test_fields_of_records_go_by_a_path(write: Write, name: str) -> None:
         assert found.items == ("x", "y")
     if name in ("prodigy", "doccano", "long"):
         assert read_annotations(path, item="item", annotator="meta.by").annotators == ("a",)
-    with pytest.raises(CredalError, match=r"no column 'nosuch'; .*meta\.item.*item="):
-        read_annotations(path, item="nosuch")
 
 
 def test_three_ways_to_answer_in_mechanical_turk_are_read(write: Write) -> None:
@@ -205,6 +211,9 @@ def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     found = read_annotations(write(to_json(tasks)), item="id")
     assert found.items == ("11", "12", "13")
     assert found.source.left_out == {"canceled": 2}
+    tasks[1]["annotations"][0]["ground_truth"] = True
+    note = "annotations marked as ground truth, which count as votes: 1"
+    assert read_annotations(write(to_json(tasks)), item="id").source.notes == (note,)
 
 
 def test_ground_truth_keeps_failed_objects_apart(write: Write) -> None:

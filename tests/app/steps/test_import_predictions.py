@@ -103,6 +103,18 @@ def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: 
     assert "Pass votes or gold labels." in done.err
 
 
+def test_items_without_a_probability_may_be_left_out(team: Team, tmp_path: Path) -> None:
+    scored = pl.read_csv(team.folder / "old-scored.csv").drop("text", "patient")
+    gap = scored.with_columns(p_cat=pl.when(pl.col("item") != "x000").then("p_cat"))
+    given, gold = (gap, None, tmp_path / "run"), team.folder / "old-gold.csv"
+    with pytest.raises(cl.CredalError, match="To fix: fill the empty cells"):
+        cl.Run.from_predictions(*given, gold=gold)
+    run = cl.Run.from_predictions(*given, gold=gold, skip_missing=True)
+    assert run.facts.inputs.left_out == {"with an empty probability": 1}
+    with pytest.raises(cl.CredalError, match=r"no column 'p_ct'; its columns are: item, p_cat"):
+        cl.Run.from_predictions(*given, gold=gold, drop="p_ct")
+
+
 def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path) -> None:
     table = pl.read_csv(team.features)
     votes, probs = cl.read_annotations(team.votes), probabilities(table)

@@ -10,7 +10,16 @@ from credalearn import CredalError, read_annotations
 from credalearn.app.steps.inspect import consensus, inspect
 from made_annotations import Vote, bounds_of, shares_of, three_items, votes_of
 from present import present
-from team_files import Capture, as_json, facts_of, make_team, succeed, team_data
+from team_files import (
+    CLASSES,
+    Capture,
+    as_json,
+    facts_of,
+    make_team,
+    succeed,
+    team_data,
+    train_arguments,
+)
 
 
 def test_memory_does_not_grow_with_items_times_classes() -> None:
@@ -42,6 +51,16 @@ def test_lines_report_outliers_and_missing_votes() -> None:
         "rarely agree with the others: far (0 of 30)",
     ):
         assert said in text
+
+
+def test_train_prints_the_same_remarks(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    with team.votes.open("a") as file:
+        file.writelines([*(f"x{n:03d},far,{CLASSES[n % 3]}\n" for n in range(60)), "x000,gus,\n"])
+    remarks = succeed(capsys, "inspect", team.votes).out.splitlines()[-2:]
+    assert remarks[0].startswith("rarely agree with the others: far (")
+    assert remarks[1] == "not counted: 1 empty"
+    assert succeed(capsys, *train_arguments(team)).out.splitlines()[1:3] == remarks
 
 
 def test_facts_are_those_of_the_annotations(write: Write) -> None:

@@ -136,9 +136,7 @@ def far_annotators(annotations: Annotations) -> tuple[Annotator, ...]:
     return tuple(sorted(found, key=lambda each: each.share))
 
 
-def agreement_with_others(
-    annotations: Annotations,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def agreement_with_others(annotations: Annotations) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Votes of each annotator where the others have one leading class, and those for it, (W,)."""
     who, label = annotations.codes["annotator"], annotations.codes["label"]
     known = (who >= 0) & (label >= 0)

@@ -186,7 +186,7 @@ class Annotations(Tabular):
             value = values[row, column]
             rule = f"at most {most:g}" if value > most and not shares else rule
             share = f"write {percent(value / 100)} as {value / 100:g}"
-            fix = share if 1 < value <= 100 else "correct it"
+            fix = share if shares and 1 < value <= 100 else "correct it"
             raise CredalError(
                 f"{self.source.path}, item {shown(self.table['item'][row])}: {columns[column]!r} "
                 f"must be {rule}; got {value:g}. To fix: {fix}."

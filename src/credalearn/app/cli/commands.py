@@ -74,13 +74,7 @@ def train(
     data = Dataset(votes, **asdict(inputs))
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
-    if votes.source.notes:
-        yield f"note: {'; '.join(votes.source.notes)}"
-    if data.annotations.contains == "statements":
-        from credalearn.app.steps.inspect import count_conflicts
-
-        if conflicts := count_conflicts(data.annotations):
-            yield f"Labels as stated; {conflicts}"
+    yield from votes.inspect().remarks
     yield from data.lines
     try:
         run = Run.train(data, output, **asdict(options) | {"verbose": True})

@@ -41,6 +41,7 @@ _NESTED: dict[str, ModuleType] = {  # which read the records of JSON
     "nested": nested,
     "doccano": doccano,
 }
+_ASKING = ("label-studio", "argilla", "ground-truth")  # where a label is the answer to a question
 READERS: dict[str, Reader] = {
     **{name: (each.recognize, each.read) for name, each in _NESTED.items()},
     "mturk": (mturk.recognize, mturk.read),
@@ -106,7 +107,7 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
         found = merge(found, again, conflicts=asked.merge_conflicts)
     sources = [each for each, _ in found.source.tables]
     for name in asked.ignore:
-        if not any(_names_something(each, name) for each in sources):
+        if not any(_has(each, name) for each in sources):
             sources[0].column(name, option="ignore")
     return found
 
@@ -164,10 +165,13 @@ def _read(source: Source, options: ReaderOptions) -> Annotations:
         likely = [each for each in READERS if content.records or each not in _NESTED]
         found = (each for each in likely if READERS[each][0](content))
         name = name or next(found, "long")
-        if name in _NESTED:
-            if not content.records:
-                source.refuse(f"{name} is JSON, and this is a table", fix="pass another format=")
-            content.column("item", ())  # refused if the options name it and no record has it
+        if name in _NESTED and not content.records:
+            source.refuse(f"{name} is JSON, and this is a table", fix="pass another format=")
+        for role in ("item", "annotator", "label", "weight"):
+            asked = getattr(options, role)
+            question = role == "label" and name in _ASKING and options.question in (None, asked)
+            if asked is not None and not question and not _has(source, asked):
+                source.column(asked, option=role)
         return tidy(READERS[name][1](content), name, options)
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can escape
         raise CredalError(
@@ -176,15 +180,8 @@ def _read(source: Source, options: ReaderOptions) -> Annotations:
         ) from error
 
 
-def _names_something(source: Source, name: str) -> bool:
-    """Whether a table has a column of about that name, or records a field."""
-    columns = {folded(each) for each in source.columns}
-    nested = any(each.startswith(f"{name}.") for each in source.columns)
-    return folded(name) in columns or nested or _has(source, name)
-
-
 def _has(source: Source, name: str) -> bool:
-    """Whether a table has such a column, or some record such a field."""
-    if name.casefold() in (each.casefold() for each in source.columns):
-        return True
-    return any(field_of(each.value, name) is not None for each in source.records)
+    """Whether a table has a column of about that name, or fields of one; or some record a field."""
+    columns = {folded(part) for each in source.columns for part in (each, each.partition(".")[0])}
+    values = (field_of(each.value, name) for each in source.records)
+    return folded(name) in columns or any(value is not None for value in values)

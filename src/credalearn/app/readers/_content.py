@@ -138,7 +138,7 @@ class Votes:
         """A vote; a list of one label is that label, an empty one keeps the item without a vote."""
         if isinstance(label, list | tuple):
             if len(label) > 1:
-                self.left_out["several classes"] += 1
+                self.left_out["with several classes"] += 1
                 return
             label = label[0] if label else None
         for name, value in (("item", item), ("annotator", annotator), ("label", label)):

@@ -97,6 +97,8 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
         stated = _statements(raw, missing | unsure, set(label_names))
         answers = stated.with_columns(label=labels).hash_rows().to_numpy().astype(np.int64)
     kept = _once(raw, kept, (items, people, answers), options, left_out)
+    if raw.empty == "empty cells" and options.classes is None:
+        _check_columns(raw, person_names.gather(people[kept]), label_names.gather(labels[kept]))
     used = label_names.gather(np.unique(labels[kept])).to_list()
     seen = [each for each in used if each not in unsure]
     if len(stated):
@@ -110,8 +112,9 @@ def _votes(raw: Raw, options: ReaderOptions) -> _Tidy:
     if label.null_count() == len(label):
         reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if count)
         number = frame.height + sum(raw.left_out.values())
+        rule = f"no vote is left of {many(number, 'answer')} ({reasons})"
         raw.source.refuse(
-            f"no vote is left of {many(number, 'answer')} ({reasons or 'there are none'})",
+            rule if number else "there are no answers",
             fix="export answered tasks, or pass label='COLUMN'",
         )
     weighted = "weight" in frame.columns
@@ -337,8 +340,30 @@ def _numbers(raw: Raw, *names: str, blank: float | None = None) -> NDArray[np.fl
         rule = f"{shown(names[column])} must be a number; got {shown(value)}"
         percent = "%" in str(value)
         fix = "divide percentages by 100" if percent else "write it in digits, or delete the row"
+        if raw.kind in ("counts", "probabilities") and not percent:
+            fix = f"pass ignore={names[column]!r} if it is no class, or write it in digits"
         raw.refuse(row, rule, fix)
     return found.to_numpy().reshape(len(names), -1).T
+
+
+def _check_columns(raw: Raw, person: pl.Series, label: pl.Series) -> None:
+    """Refuse some columns of a wide table whose cells are free text or measurements."""
+    found = pl.DataFrame({"column": person, "label": label})
+    found = found.group_by("column", "label", maintain_order=True).len("votes")
+    number, votes = numbers(found["label"]), pl.col("votes")
+    own = pl.col("label").is_unique()  # nobody else gives it
+    found = found.with_columns(own=own, decimal=(number != number.round()).fill_null(False))
+    foreign = (votes.filter("own").sum() > votes.sum() / 2) | (pl.col("decimal").mean() > 0.5)
+    columns = found.group_by("column", maintain_order=True)
+    such = columns.agg(pl.col("label").first(), odd=foreign & (pl.len() > _MEASURED))
+    odd = such.filter("odd")
+    if 0 < len(odd) < len(such):
+        ignored = " and ".join(f"ignore={name!r}" for name in odd["column"][:8])
+        raw.source.refuse(
+            f"free text or measurements are not classes, such as {shown(odd['label'][0])} in "
+            f"{listed(odd['column'].to_list())}",
+            fix=f"pass {ignored}, or name all classes with classes= if these are",
+        )
 
 
 def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:

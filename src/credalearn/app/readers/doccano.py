@@ -17,8 +17,6 @@ def recognize(content: Content) -> bool:
 
 def read(content: Content) -> Raw:
     """One vote per record, or per annotation."""
-    if not any("annotations" in record.value for record in content.some_records):
-        content.column("annotator", ())  # annotations name their users
     options, votes = content.options, Votes(content)
     stem = content.source.path.stem
     for record in content.records:

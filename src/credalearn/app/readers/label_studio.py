@@ -36,6 +36,7 @@ def read(content: Content) -> Raw:
     votes = Votes(content)
     found: list[tuple[Record, object, object, dict[str, list[object]]]] = []
     tasks: Counter[str | None] = Counter()
+    marked = 0
     for each in content.records:
         number = each.value.get("id")
         record = each if number is None else each._replace(place=f"task {text_of(number)}")
@@ -56,6 +57,7 @@ def read(content: Content) -> Raw:
                 if item is None:
                     continue
                 votes.left_out["empty"] -= 1  # it keeps the item, and is counted once
+            marked += bool(annotation.get("ground_truth") and answers)
             who = annotation.get("completed_by")
             if isinstance(who, dict):  # the whole user
                 who = who.get("email") or who.get("id")
@@ -67,6 +69,8 @@ def read(content: Content) -> Raw:
     shared = sum(count for count in tasks.values() if count > 1)
     if shared and content.options.item is None:
         notes = (f"{shared:,} tasks share an item; pass item='id' to keep all tasks apart",)
+    if marked:
+        notes = (*notes, f"annotations marked as ground truth, which count as votes: {marked:,}")
     return votes.raw("Label Studio's JSON", f", question {question!r}", notes)
 
 
@@ -125,6 +129,6 @@ def read_csv(content: Content) -> Raw:
     frame = content.text(item=item, annotator=who, label=label)
     several = frame["label"].fill_null("").str.starts_with('{"choices"')
     words = f"Label Studio's CSV: item {item!r}, label {label!r}"
-    left_out = {"several classes": int(several.sum())}
+    left_out = {"with several classes": int(several.sum())}
     frame = frame.filter(~several)
     return Raw("votes", frame, content.source, words, left_out, item=item)

@@ -41,7 +41,7 @@ def read(content: Content) -> Raw:
     elif label == _TASK_ANSWERS:
         frame = frame.with_columns(label=pl.Series(_task_answers(content, frame), dtype=pl.String))
     several = frame["label"].fill_null("") == _SEVERAL
-    left_out["several classes"] = int(several.sum())
+    left_out["with several classes"] = int(several.sum())
     frame = frame.filter(~several).select(ROW, "item", "annotator", "label")
     words = f"batch results of Mechanical Turk: item {item!r}, label {label!r}"
     return Raw("votes", frame, content.source, words, left_out, item=item)

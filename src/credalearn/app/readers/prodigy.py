@@ -28,7 +28,6 @@ def recognize(content: Content) -> bool:
 
 def read(content: Content) -> Raw:
     """One vote per accepted answer."""
-    content.column("annotator", ())
     votes = Votes(content)
     texts = _texts(content)
     offered = {record.value["label"].strip() for record in content.records if _is_binary(record)}

@@ -58,7 +58,8 @@ def _read_long(content: Content) -> Raw:
         frame = frame.with_columns(annotator=pl.lit(None, pl.String))
         others = [name for name in content.columns if name not in (item, label, weight)]
         if others:
-            notes = (f"if one of {listed(others)} names the annotator, pass it with annotator=",)
+            which = f"{'one of ' * (len(others) > 1)}{listed(others)}"
+            notes = (f"if {which} names the annotator, pass it with annotator=",)
     words = f"one row per vote: item {item!r}, {who}, label {label!r}"
     return Raw("votes", frame, content.source, words, item=item, notes=notes)
 
@@ -145,7 +146,10 @@ def _read_shares(kind: Literal["counts", "probabilities"], content: Content) -> 
         )
     frame = content.text(item=item, **dict(zip(classes, columns, strict=True)))
     words = f"one row per item {item!r}, one column per class with its {kind}"
-    return Raw(kind, frame, content.source, words, item=item)
+    known = (item, *columns, *content.options.ignore, *content.options.elsewhere)
+    others = [name for name in content.columns if named and name not in known]
+    notes = (f"not named by classes=, and left out: {listed(others)}",) if others else ()
+    return Raw(kind, frame, content.source, words, item=item, notes=notes)
 
 
 TABLES: dict[str, Reader] = {
@@ -201,7 +205,7 @@ def _layout(content: Content) -> _Layout:
 
 def _need_layout(content: Content) -> _Layout:
     found = _layout(content)
-    if found[2] is None:
+    if len(found[1]) < 2 or find(found[1], (*ANNOTATOR, *LABEL)):  # the latter: a long table
         content.source.refuse(
             "a table with one row per item needs a column that names the item and two or more "
             "columns of votes",

@@ -95,7 +95,8 @@ def import_predictions(
         data = _of_dataset(probs, votes)
     else:
         data = _joined(probs, votes, options, reading)
-    data = data.split(HELD_OUT) if data.part is None else data.without_training()
+    empty = np.where(np.isnan(data.X).any(1), "with an empty probability", "").tolist()
+    data = data.split(HELD_OUT, without=empty) if data.part is None else data.without_training()
     with staged(output, overwrite=options.overwrite) as partial:
         facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}
         used = recorded_options(TrainOptions(random_state=options.random_state), images=False)
@@ -187,8 +188,8 @@ def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
 
 def _class_columns(source: Source, options: ImportOptions) -> list[str]:
     """The columns of numbers that are not named for something else."""
-    asked = (options.group, options.split, gold_column(options.gold), *options.drop)
-    beside = [name for name in asked if name]
+    asked = filter(None, (options.group, options.split, gold_column(options.gold)))
+    beside = [*asked, *(source.column(name, option="drop") for name in options.drop)]
     item = item_column(source, (options.item,), beside)
     left = [name for name in source.columns if name not in (item, *beside)]
     table = source.read((item, *left))
@@ -200,7 +201,9 @@ def _class_columns(source: Source, options: ImportOptions) -> list[str]:
             fix="name the columns after the classes",
         )
     items = item_names(source, table[item])
-    _check(source.path, items, feature_values(source, table.select(names), items))
+    X = np.asarray(feature_values(source, table.select(names), items))
+    given = ~np.isnan(X).any(1) | (not options.skip_missing)
+    _check(source.path, items.filter(given), X[given])
     return names
 
 

@@ -26,11 +26,11 @@ _SHOWN = 3  # annotators and pairs of classes that a line names
 
 # How ``from_statements`` reads what contradicts itself.
 _READ_AS = {
-    "second is top": "the second percentage is dropped",
-    "second is larger": "both stay",
-    "named but impossible": "the percentage stays",
-    "above 100 %": "scaled to 100",
-    "no other class, below 100 %": "scaled to 100",
+    "second is top": "with one class twice (the second percentage is dropped)",
+    "second is larger": "with more for the second class than for the top class (both stay)",
+    "named but impossible": "with a percentage for an impossible class (it stays)",
+    "above 100 %": "with more than 100 % (scaled to 100 %)",
+    "no other class, below 100 %": "with less than 100 % and no other class (scaled to 100 %)",
 }
 
 
@@ -95,12 +95,18 @@ class Inspection(Printed):
             pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in facts.confused[:_SHOWN]]
             if pairs:
                 lines.append(f"most confused (share of disagreements): {', '.join(pairs)}")
+        return [*lines, *self.remarks]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is worth a second look before training, which ``train`` prints, too."""
+        lines = []
         if self.far:
             far = [f"{each.name} ({each.agreed} of {each.compared})" for each in self.far]
             more = f" and {len(far) - _SHOWN} more" * (len(far) > _SHOWN)
             lines.append(f"rarely agree with the others: {', '.join(far[:_SHOWN])}{more}")
         lines += [f"note: {'; '.join(self.notes)}"] if self.notes else []
-        counted = [f"{reason} {count:,}" for reason, count in facts.left_out.items()]
+        counted = [f"{count:,} {why}" for why, count in self.annotations.left_out.items()]
         return [*lines, f"not counted: {', '.join(counted)}"] if counted else lines
 
 
@@ -134,9 +140,9 @@ def count_conflicts(annotations: Annotations) -> str:
     from credalearn.labels import statement_conflicts  # torch, which plain votes do not need
 
     found = statement_conflicts(*annotations.statements()[0], classes=annotations.classes)
-    said = [f"{why} {count:,} ({_READ_AS[why]})" for why, count in found.items() if count]
+    said = [f"{count:,} {_READ_AS[why]}" for why, count in found.items() if count]
     number = many(len(annotations.table), "statement")
-    return f"contradictions in {number}: {', '.join(said)}" if said else ""
+    return f"contradictory, of {number}: {', '.join(said)}" if said else ""
 
 
 def consensus(annotations: Annotations) -> pl.DataFrame:
