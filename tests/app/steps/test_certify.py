@@ -150,6 +150,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"cost": ("a:b=5",), "capacity": 0.2}, "cost must come with .* pass max_error=0.10"),
         ({"capacity": 0.25, "method": "sgr"}, "method must be left out with a capacity"),
         ({"called": ("a=0.1",), "against": "annotator"}, "classes and costs are about the true"),
+        ({"per_class": True, "against": "annotator", "max_error": 0.1}, "costs are about the true"),
         ({"capacity": 0.2, "called": ("a=0.1",)}, "Pass either a capacity or promises about"),
         ({"per_class": True, "called": ("a=0.1",)}, "per_class certifies .* leave out .*called="),
         ({"per_class": True, "set_coverage": 0.9}, "pass max_error=0.10 with it"),

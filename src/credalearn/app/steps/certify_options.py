@@ -100,7 +100,8 @@ class CertifyOptions:
                     f"{name} must come with a coverage, as it is about widened sets. To fix: pass "
                     "set_coverage=0.90 too."
                 )
-        if self.against == "annotator" and (self.called or self.missed or self.cost):
+        about_classes = self.called or self.missed or self.cost or self.per_class
+        if self.against == "annotator" and about_classes:
             raise CredalError(
                 "promises about classes and costs are about the true class. To fix: leave out "
                 "against=."
