@@ -109,6 +109,7 @@ def test_classes_of_promises_may_be_numbers() -> None:
                 **items | numbered | {"truth": truth}, max_error=None, promises=[promise]
             )
             assert found.threshold == wanted.threshold
+    assert "at most 4.321 % of" in Promise(limit=0.04321).sentence("the gold labels")
     with pytest.raises(CredalError, match="truth must name a class for every item; item 1 has"):
         ScoredItems([0.1, 0.2], predicted=["cat", "dog"], truth=np.array(["cat", None]))
 

@@ -218,9 +218,11 @@ def _image_columns(
         )
     source = open_source(options.table)
     named = item_column(source, (options.item, annotations.source.item), names)
-    whole, place = columns_by_item([(source, rows_of_items(source, named))], (), names)
-    called = _same_images(folder, items, whole[ITEM].to_list())
-    first = {item: row for row, item in enumerate(called)}
+    rows_of = rows_of_items(source, named)
+    called = _same_images(folder, items, rows_of["item"].to_list())
+    rows_of = rows_of.with_columns(item=pl.Series(called, dtype=pl.String))
+    whole, place = columns_by_item([(source, rows_of)], (), names)
+    first = {item: row for row, item in enumerate(whole[ITEM])}
     _missing(items, first, f"row in {source.path}", skip=False)
     rows = [first[item] for item in items]
     return whole[rows].select(names), lambda row: place(rows[row]), str(source.path)

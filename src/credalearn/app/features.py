@@ -12,7 +12,7 @@ import polars as pl
 from polars import selectors as cs
 
 from credalearn._formats import listed, many, shown
-from credalearn.app.column_names import ITEM, find, same_field
+from credalearn.app.column_names import ITEM, find
 from credalearn.app.sources import THOUSANDS, Source, has_comma, numbers, open_source, texts
 from credalearn.errors import CredalError
 
@@ -23,6 +23,7 @@ _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbe
 _LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?\s*%?|true|false|[+-]?inf)\s*$"
 _DATE = r"^(\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4})([ T]|$)"
 NAMING = "group=, gold= or split"  # options that name columns next to the features
+_TOOL = re.compile(r"^(data|fields|meta)\.")  # where tools keep the fields of the user
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 
@@ -93,11 +94,14 @@ def read_features(
 
 def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
     """The column that names the items: one of those asked for, or one with a usual name."""
+    asked = next((name for name in named_in if name in source.columns), None)
+    if asked is not None:
+        return asked
     left = [name for name in source.columns if name not in others]
-    for name in named_in:
-        for each in (name, *left):
-            if same_field(name, each) and each in source.columns:
-                return str(each)
+    bare = [_TOOL.sub("", name.casefold()) for name in named_in if name]  # uid is data.uid
+    fields = [name for name in left if _TOOL.sub("", name.casefold()) in bare]
+    if len(fields) == 1:
+        return fields[0]
     found = find(left, _ARRAY_ITEM if source.kind == "array" else ITEM)
     if found is None:
         source.refuse(

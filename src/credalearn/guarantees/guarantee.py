@@ -239,17 +239,18 @@ class Guarantee:
         truth = TRUTHS[self.against]
         if self.confidence is None:
             assert self.max_error is not None
+            limit = percent(self.max_error, digits=10)
             promise = (
-                f"On average over calibration sets, at most {percent(self.max_error)} of all items "
-                f"are both predicted and wrong compared with {truth}, {self._drawn()}. Among the "
-                "predicted items alone the error may be larger, and no confidence level is stated."
+                f"On average over calibration sets, at most {limit} of all items are both "
+                f"predicted and wrong compared with {truth}, {self._drawn()}. Among the predicted "
+                "items alone the error may be larger, and no confidence level is stated."
             )
         else:
             parts = [each.sentence(truth) for each in self.all_promises]
             if self.class_thresholds:
                 parts = [
-                    f"of each class at most {percent(self.max_error)} of the predicted items are "
-                    f"wrong compared with {truth}"
+                    f"of each class at most {percent(self.max_error, digits=10)} of the predicted "
+                    f"items are wrong compared with {truth}"
                 ]
             notes = "; and ".join(parts)
             promise = f"With {percent(self.confidence)} confidence, {notes}, {self._drawn()}."
@@ -265,7 +266,7 @@ class Guarantee:
 
     def refusal(self) -> str:
         """What cannot be certified with these items, where nothing is; part of ``sentence``."""
-        error = f"an error of at most {percent(self.max_error)}"
+        error = f"an error of at most {percent(self.max_error, digits=10)}"
         number = len(self.promises)
         what = (
             error

@@ -67,7 +67,7 @@ class Promise:
     def __str__(self) -> str:
         if self.costs:
             return f"mean cost at most {number(self.limit)}"
-        return f"{self.kind} {self.name or 'of all items'} at most {percent(self.limit)}"
+        return f"{self.kind} {self.name or 'of all items'} at most {percent(self.limit, digits=10)}"
 
     @property
     def largest(self) -> float:
@@ -81,7 +81,7 @@ class Promise:
 
     def sentence(self, truth: str) -> str:
         """What is promised, as part of a sentence, for errors compared with ``truth``."""
-        limit = percent(self.limit)
+        limit = percent(self.limit, digits=10)
         if self.kind == "missed":
             return (
                 f"at most {limit} of the predicted items that are {self.name} by {truth} are "
@@ -98,12 +98,12 @@ class Promise:
 
     def outcome(self) -> str:
         """What ``kept`` and ``errors`` say, for a promise about a class or costs."""
-        rate, limit = self.errors / max(self.kept, 1), percent(self.limit)
-        if self.costs:
-            return f"the mean cost of {self.kept:,} is {number(rate)} (at most {self.limit:g})"
+        rate, limit = self.errors / max(self.kept, 1), percent(self.limit, digits=10)
         about = f"that are {self.name}" if self.kind == "missed" else f"called {self.name}"
         if not self.kept:
-            return f"there are none {about}"
+            return f"there are none{'' if self.costs else f' {about}'}"
+        if self.costs:
+            return f"the mean cost of {self.kept:,} is {number(rate)} (at most {self.limit:g})"
         what = "are called something else" if self.kind == "missed" else "are wrong"
         return f"{percent(rate, decimals=1)} of {self.kept:,} {about} {what} (at most {limit})"
 

@@ -129,7 +129,7 @@ def certify(
         items = ScoredItems(
             score, wrong, groups=range(len(items)), predicted=predicted, truth=truth
         )
-    _check_classes(items, promises)
+    _check_classes(items, promises, compared=wrong is None)
     if not per_class:
         return _by_sequence(items, method, wanted, risk, against, reference)
     if promises or items.predicted is None:
@@ -140,12 +140,12 @@ def certify(
     return _per_class(items, method, wanted[0], risk, against, reference)
 
 
-def _check_classes(items: ScoredItems, promises: Several[Promise]) -> None:
+def _check_classes(items: ScoredItems, promises: Several[Promise], *, compared: bool) -> None:
     """Raise if no item can be right, or if a cost is about a class that no item has."""
     if items.predicted is None or items.truth is None:
         return  # which promises with costs refuse
     predicted, true = set(items.predicted.tolist()), set(items.truth.tolist())
-    if not predicted & true:
+    if compared and not predicted & true:
         raise CredalError(
             f"predicted and truth have no class in common: {listed(sorted(predicted))}, and "
             f"{listed(sorted(true))}. To fix: use the same names."

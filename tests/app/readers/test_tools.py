@@ -206,6 +206,8 @@ def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     assert found.source.left_out == {"repeated": 2}  # "Ho" is no answer
     assert found.source.notes == ("2 tasks share an item; pass item='id' to keep all tasks apart",)
     assert read_annotations(path, item="id").items == ("11", "12", "13")
+    nameless = write(to_json([*tasks, studio_task(14, {"text": " "})]))
+    assert read_annotations(nameless).source.left_out == {"repeated": 2}
     for annotation in tasks[0]["annotations"]:  # without a vote, it is still an item
         annotation["was_cancelled"] = True
     found = read_annotations(write(to_json(tasks)), item="id")

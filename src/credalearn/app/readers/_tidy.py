@@ -350,10 +350,10 @@ def _check_columns(raw: Raw, person: pl.Series, label: pl.Series) -> None:
     """Refuse some columns of a wide table whose cells are free text or measurements."""
     found = pl.DataFrame({"column": person, "label": label})
     found = found.group_by("column", "label", maintain_order=True).len("votes")
-    number, votes = numbers(found["label"]), pl.col("votes")
-    own = pl.col("label").is_unique()  # nobody else gives it
+    number, own = numbers(found["label"]), pl.col("label").is_unique()  # nobody else gives it
     found = found.with_columns(own=own, decimal=(number != number.round()).fill_null(False))
-    foreign = (votes.filter("own").sum() > votes.sum() / 2) | (pl.col("decimal").mean() > 0.5)
+    # Half of the cells are texts of their own, or half of the texts are decimals.
+    foreign = (pl.col("own").sum() > pl.col("votes").sum() / 2) | (pl.col("decimal").mean() > 0.5)
     columns = found.group_by("column", maintain_order=True)
     such = columns.agg(pl.col("label").first(), odd=foreign & (pl.len() > _MEASURED))
     odd = such.filter("odd")

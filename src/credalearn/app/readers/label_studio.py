@@ -47,14 +47,15 @@ def read(content: Content) -> Raw:
         votes.fields[field] = None
         if given and not isinstance(item, dict | list):
             tasks[text_of(item)] += 1
-        if not given and item is not None:  # it may have a gold label
+        named = bool((text_of(item) or "").strip())
+        if not given and named:  # it may have a gold label
             found.append((record, item, None, {}))
             votes.left_out["empty"] -= 1  # a task without an annotation is no empty answer
         for annotation in given:
             answers = _answers(content, record, annotation)
             if answers is None:
                 votes.left_out["canceled"] += 1
-                if item is None:
+                if not named:
                     continue
                 votes.left_out["empty"] -= 1  # it keeps the item, and is counted once
             marked += bool(annotation.get("ground_truth") and answers)

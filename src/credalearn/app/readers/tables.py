@@ -146,8 +146,8 @@ def _read_shares(kind: Literal["counts", "probabilities"], content: Content) -> 
         )
     frame = content.text(item=item, **dict(zip(classes, columns, strict=True)))
     words = f"one row per item {item!r}, one column per class with its {kind}"
-    known = (item, *columns, *content.options.ignore, *content.options.elsewhere)
-    others = [name for name in content.columns if named and name not in known]
+    known = {item, *columns, *content.options.ignore, *content.options.elsewhere}
+    others = [x for x in content.columns if named and x not in known and folded(x) not in _BESIDE]
     notes = (f"not named by classes=, and left out: {listed(others)}",) if others else ()
     return Raw(kind, frame, content.source, words, item=item, notes=notes)
 

@@ -110,7 +110,7 @@ def above_promise(found: Guarantee, wrong: float, judged: int) -> tuple[str, boo
     alone = "" if found.num_groups in (None, found.num_items) else "for independent items, "
     contradicted = chance < _LEVEL and not alone
     return (
-        f"On the test items {percent(wrong / judged)} are wrong, more than the promised "
+        f"On the test items {percent(wrong / judged, digits=3)} are wrong, more than the promised "
         f"{percent(limit)}; {alone}chance alone gives that much in {rare} of cases"
         f"{', so they contradict the guarantee' if contradicted else ''}."
     ), contradicted

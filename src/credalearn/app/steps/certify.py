@@ -235,13 +235,11 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
     if stored is not None and stored.certified and stored.confidence is not None:
         spent = max(spent, 1 - stored.confidence)
     same = [each for each in run.requests if each.asked == options.asked]
-    if same:
-        return same[0].risk or risk, 1 - (spent or risk), True
     if not asked:
         return risk, options.confidence, False
-    risk = _share(run, options)
-    left = 1 - spent - risk
-    if not options.again or options.method == "conformal-risk-control":
+    risk = same[0].risk or risk if same else _share(run, options)
+    left = 1 - (spent or risk) if same else 1 - spent - risk
+    if not same and (not options.again or options.method == "conformal-risk-control"):
         new = "recalibrate on new items"
         again = f"{new}, or pass again=True: the confidence is then {percent(left)}"
         raise CredalError(
@@ -253,7 +251,7 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
             f"{many(asked, 'request has', 'requests have')} used up the risk of {run.path}. To "
             "fix: recalibrate on new items."
         )
-    return risk, left, False
+    return risk, left, bool(same)
 
 
 def _answered(run: Run) -> str:

@@ -194,7 +194,7 @@ def _verdict(
         return f"{about}no new item is predicted.", facts
 
     def shown(rate: float) -> str:
-        return number(rate * promise.largest) if promise.costs else percent(rate)
+        return number(rate * promise.largest) if promise.costs else percent(rate, digits=3)
 
     share = float(errors.sum() / kept.sum())
     if isinstance(found, GroupEvidence):

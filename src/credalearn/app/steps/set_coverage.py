@@ -15,7 +15,7 @@ from credalearn._formats import enumerated, listed, many, number, percent
 from credalearn.app.features import item_column, item_names
 from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
-from credalearn.app.sources import open_source, texts
+from credalearn.app.sources import numbers, open_source, texts
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Inflation, Scale, score_strata
@@ -368,7 +368,7 @@ def _column_values(run: Run, column: str, table: Any = None) -> Values:
         block = source.read((named, name))
         values = block[name]
         if column in inputs.features and column not in inputs.categories:
-            known = values.cast(pl.Float64).fill_nan(None)
+            known = numbers(values, decimal_commas=True).fill_nan(None)
             values = known.map_elements(lambda x: f"{x:g}", pl.String)
         text = texts(values.to_frame()).to_series().str.strip_chars()
         found |= zip(item_names(source, block[named]), text, strict=True)
