@@ -78,7 +78,7 @@ def test_items_are_found_under_the_field_of_a_tool_and_in_every_file() -> None:
     assert Dataset(votes, features=table).items == ["a", "b"]
     other = table.rename({"key_of": "item"}).with_columns(pl.Series("twin.key_of", ["b", "a"]))
     data = Dataset(votes, features=other, drop=("twin.key_of",))
-    assert data.X.ravel().tolist() == [1.0, 2.0]  # named by "item", not by the twin
+    assert np.ravel(data.X).tolist() == [1.0, 2.0]  # named by "item", not by the twin
     votes = cl.read_annotations(first, item="data.key_of", merge=later)
     with pytest.raises(cl.CredalError, match=r"no item of .* has features .* are 'c', 'd';"):
         Dataset(votes, features=table, skip_missing=True)
