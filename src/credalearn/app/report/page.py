@@ -38,7 +38,7 @@ class Verdict:
     check: HeldOutCheck | None = None  # what its rule does on the test items
     baseline: Baseline | None = None  # the most frequent class as a rival; None without a truth
     above: str = ""  # whether chance explains more errors than promised; empty without more
-    contradicted: bool = False  # whether it does not
+    contradicted: bool = False  # whether chance gives so many errors in under 5 % of cases
     outdated: str | None = None  # why the promise no longer holds, if newer items showed it
 
     @property
